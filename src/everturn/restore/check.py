@@ -20,8 +20,9 @@ from everturn.model.archive import MessageRow
 from everturn.restore.claim_acts import ClaimedAct, find_acts, hide_acts
 from everturn.restore.claim_conflicts import find_conflicts
 from everturn.restore.claim_counts import NumberTexts, find_count_faults, find_number_faults, find_value_faults
+from everturn.restore.claim_endings import find_ending_faults
 from everturn.restore.claim_language import find_language, spoken_languages
-from everturn.restore.claim_polarity import hide_stance
+from everturn.restore.claim_polarity import hide_stance, split_sentences
 from everturn.restore.claim_record import act_record, record_counts
 from everturn.restore.claim_speech import SAYS_CJK, SPEECH_WORDS, find_attributions, find_speech_faults, unknown_names
 from everturn.restore.document import AGREES, CONTRADICTED, NOT_CHECKED, QUOTED, Evidence, Statement
@@ -43,10 +44,20 @@ from everturn.text.printable import one_line
 _LEAST_SUPPORT = 0.5  # share of the significant words that must come from the cited turns
 _LEAST_LIKENESS = 0.7  # share of them that a fact must contain to say the same
 _LONGEST = 600
+_MOST_ROWS, _LONGEST_COMPARED = (
+    40,
+    20_000,
+)  # messages, and characters of each, in which the support of a statement is looked for
 _PREFIX = 5  # letters that two forms of a long word have in common
 
 #: Sections in which a statement must rest on a message of a person or model, not on the output of a tool.
 _SPOKEN_SECTIONS = ("high_level_goal", "key_decisions", "constraints", "next_steps")
+
+#: Sections that tell what is wanted, not what is.
+_WISHED = ("high_level_goal", "primary_task", "constraints", "next_steps")
+#: Those of them that are asked for once and then done.
+_WANTED = ("high_level_goal", "primary_task", "next_steps")
+_CLEARLY = 0.2  # by how much the support of a statement must be better
 
 
 def check_sentence(ground: Ground, key: str, sentence: str) -> CheckedStatement:
@@ -58,21 +69,41 @@ def check_sentence(ground: Ground, key: str, sentence: str) -> CheckedStatement:
         return mark_checked(Statement(parsed.text, label="model", check=NOT_CHECKED), [reason])
     trial = _StatementTrial(ground, key, parsed, citations)
     statement = Statement(parsed.text, tuple(trial.evidence()), label=trial.label, check=trial.check)
-    return mark_checked(statement, trial.reasons)
+    return replace(mark_checked(statement, trial.reasons), support=0.0 if trial.reasons else trial.support())
 
 
 def check_together(checked: dict[str, list[CheckedStatement]]) -> dict[str, list[CheckedStatement]]:
-    """Take back what holds alone but is contradicted by another statement of the model."""
+    """Take back what holds alone but is contradicted by a statement of the model that is as well supported.
+
+    Of two that contradict each other the one with clearly better support stays; both fall if neither has it. What is wanted and
+    what was done by the end do not contradict each other.
+    """
     places = [(key, number) for key, entries in checked.items() for number, one in enumerate(entries) if one.holds]
     texts = [checked[key][number].statement.text for key, number in places]
     against: dict[tuple[str, int], str] = {}
     for one, other in find_conflicts(texts):
-        against.setdefault(places[one], texts[other])
-        against.setdefault(places[other], texts[one])
+        if not _are_comparable(places[one][0], places[other][0]):
+            continue
+        lead = _rank(checked, places[one]) - _rank(checked, places[other])
+        if lead < _CLEARLY:
+            against.setdefault(places[one], texts[other])
+        if -lead < _CLEARLY:
+            against.setdefault(places[other], texts[one])
     return {
         key: [_take_back(one, against.get((key, number), "")) for number, one in enumerate(entries)]
         for key, entries in checked.items()
     }
+
+
+def _are_comparable(one: str, other: str) -> bool:
+    """Whether statements of two sections can contradict each other: what is still to be done says nothing of what was."""
+    return (one in _WANTED) == (other in _WANTED) and {one, other} != {"constraints", "artifacts"}
+
+
+def _rank(checked: dict[str, list[CheckedStatement]], place: tuple[str, int]) -> float:
+    key, number = place
+    one = checked[key][number]
+    return 1 + one.support if one.statement.check == QUOTED else one.support
 
 
 def _take_back(one: CheckedStatement, other: str) -> CheckedStatement:
@@ -110,6 +141,14 @@ class _StatementTrial:
             rows = [(self._best_row(turn), "") for turn in self.turns[:3]]
         for row, quote in rows:
             yield Evidence(session.id, row.turn, row.seq, None, row.start, row.size, quote, session.native_id)
+
+    def support(self) -> float:
+        """Return the share of its words that the best sentence of the cited messages has."""
+        words = stems(self.parsed.text)
+        rows = list(self._candidates())[:_MOST_ROWS]
+        texts = (self.ground.speech(row) or self.ground.text(row) for row in rows)
+        sentences = (stems(one) for text in texts for one in split_sentences(text[:_LONGEST_COMPARED]))
+        return max((len(words & one) for one in sentences), default=0) / max(1, len(words))
 
     def _add_citation(self, citation: Citation) -> None:
         if citation.message is None:
@@ -174,10 +213,10 @@ class _StatementTrial:
         if self.key == "high_level_goal":  # it tells what is wanted, not how a check ended
             acts = [act for act in acts if act.kind not in ("pass", "fail")]
         self.reasons += _unchanged_files(self.ground, self.turns, acts, things)
+        if self.key not in _WISHED:
+            self.reasons += find_ending_faults(self.ground, self.parsed.text, acts, self.cited)
         if acts and not self._is_human_quotation():  # a person may ask for what was never done
-            record = act_record(self.ground)
-            self.reasons += record.find_cited_failure(acts, self.cited)
-            self.reasons += record.find_faults(acts, self.turns, bool(self.key), self.foreign)
+            self.reasons += act_record(self.ground).find_faults(acts, self.turns, bool(self.key), self.foreign)
 
     def _is_foreign(self) -> bool:
         """Whether it is in another language than what was said in the cited messages, or in their turns if they say nothing."""

@@ -26,6 +26,13 @@ _STATES = {
 _STATE_PATTERNS = {
     key: re.compile(rf"\b(?:{words})\b|(?:{words})(?<=[^\x00-\x7f])", re.I) for key, words in _STATES.items()
 }
+_ITEM = re.compile(r"\s*(?:[-*•]|\d{1,2}[.)])\s+")
+_TO_DO = re.compile(
+    r"\b(?:next (?:steps?|tasks?)|to[- ]?do|remaining|outstanding|still (?:open|to do|missing)|open (?:points|items|tasks)|not (?:yet )?(?:done|implemented)|offene?|nächste\w*|ausstehend\w*"
+    r"|prochaines?|à faire|reste|próxim[oa]s?|pendientes?|pendentes?|por hacer)\b|次の|残り|残タスク|未対応|未実装|下一步|待办|待完成|未完成|剩余",
+    re.I,
+)
+_LONGEST_HEADING = 60  # characters
 _ADJECTIVE = re.compile(r"\b(?:failing|failed|broken|missing)\s+(?=\w+)", re.I)
 _TOLD = re.compile(r"\b(?:first|initially|originally|at first|earlier|previously|formerly|used to|then|later|until|before|after|instead of|rather than|zuerst|zunächst|d['’]abord|primero)\b|最初", re.I)  # fmt: skip
 _CHOICE = (
@@ -60,6 +67,17 @@ def has_other_state(text: str, sentence: str) -> bool:
         return False
     one, other = _read_parts(text), _read_parts(sentence)
     return len(one.object & other.object) >= _LEAST_COMMON * max(1, len(one.object))
+
+
+def find_open_item(text: str, spoken: str) -> str:
+    """Return the item of a list of what is still to be done that a statement says is done; "" if there is none."""
+    about, is_open = _read_parts(text).object, False
+    for line in spoken.splitlines():
+        if not (item := _ITEM.match(line)):
+            is_open = bool(_TO_DO.search(line)) and len(line) <= _LONGEST_HEADING
+        elif is_open and about and len(about & stems(line)) >= _LEAST_COMMON * min(len(about), len(stems(line))):
+            return line[item.end() :].strip()
+    return ""
 
 
 def find_state(text: str) -> str:

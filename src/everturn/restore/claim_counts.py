@@ -115,6 +115,13 @@ _VERSION = re.compile(r"(?<![\w.])v(\d{1,5}(?:\.\d{1,5}){1,3})(?![\w])")
 _RANGE = re.compile(r"(?<![\w.,/:-])(\d{1,5})\s?(?:[-–~]|to|bis|à|a|至|到|から)\s?(\d{1,5})(?![\d.,/:-]\d|[A-Za-z_])")
 
 
+#: Two numbers with one unit: "5 and 10 minutes".
+_PAIR = re.compile(
+    r"(?<![\w.,/:-])(\d{1,4}(?:\.\d{1,3})?)\s(?:and|or|und|oder|et|ou|y|o|e)\s(\d{1,4}(?:\.\d{1,3})?)[ -]([a-z]{3,12})\b"
+)
+_LINE = re.compile(r"\n|(?<=[.!?])\s")
+
+
 class _Numbers(Struct):
     """The numbers of a text, and the words that stand after and before each."""
 
@@ -140,6 +147,7 @@ def find_number_faults(text: str, texts: NumberTexts) -> Iterator[str]:
     """
     prose = _spell_numbers(hide_names(text))
     yield from _series_faults(prose, texts)
+    yield from () if texts.foreign else _pair_faults(prose, texts.turn)
     said = list(_PLAIN.finditer(prose))
     total = str(sum(int(one) for one, _ in set(_counts(texts.cited)))) if said else ""  # of "4 failed, 57 passed"
     for match in said:
@@ -178,6 +186,19 @@ def _series_faults(prose: str, texts: NumberTexts) -> Iterator[str]:
     for series in _LIST.findall(prose):
         if not _read_numbers(texts.cited).all.issuperset(re.findall(r"\d+", series)):
             yield f"{series} does not occur there"
+
+
+def _pair_faults(prose: str, text: str) -> Iterator[str]:
+    """Yield the pairs of numbers with one unit that no sentence or line has."""
+    for first, second, unit in _PAIR.findall(prose):
+        if not _stand_together((first, second), text):
+            yield f"{first} and {second} {unit} do not occur together there"
+
+
+def _stand_together(numbers: tuple[str, str], text: str) -> bool:
+    """Whether a sentence or line has both numbers."""
+    one, other = (re.compile(rf"(?<![\d.]){re.escape(number)}(?!\d)") for number in numbers)
+    return any(one.search(line) and other.search(line) for line in _LINE.split(text))
 
 
 def _bound_elsewhere(number: str, after: set[str], spoken: str) -> set[str]:

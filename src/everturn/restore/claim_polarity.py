@@ -21,14 +21,17 @@ from everturn.text.statement_words import IN_PLACE_OF, OPPOSITES, STILL
 
 _LEAST_ABOUT = 0.35  # share of the words of a statement that a sentence about the same thing has
 _PREFIX = 5  # letters that two forms of a word have in common
+_BEGINNING, _COMPOUND = 4, 7  # letters of a word that begins a compound, and of the compound
 _LEAST_SHARE = 0.5  # share of the words of a phrase that the opposite one must have
+
+_LEAST_OF_SHORT, _LEAST_COMMON = 0.7, 3  # share and number of the words of a short phrase that a longer one turns round
 
 _SENTENCE = re.compile(r"(?<=[.!?])\s+|[。！？\n]+")
 _CLAUSE = re.compile(
     r"[.;:!?](?=\s|$)|,(?=\s)|[，、；\"“”„«»「」『』()（）]|\s[–—-]\s"
     r"|\s(?:and|und|et|y|e)\s(?=[^,.;:!?]{1,40}?\b(?:is|are|was|were|must|should|shall|may|can|will|ist|sind|wird|muss|soll|darf|est|sont|doit|peut|es|son|debe|puede|deve|são)\b)"
-    r"|\b(?=(?:because|since|although|whereas|weil|obwohl|parce qu|puisqu|bien qu|porque|ya que|aunque|embora)\b)|(?=因为|因為|虽然|雖然)"
-    r"|\b(?=but\b|however\b|sondern\b|aber\b|mais\b|pero\b|sino\b)|(?=但是|而是)",
+    r"|\b(?=(?:because|since|although|whereas|weil|obwohl|parce qu|puisqu|bien qu|porque|ya que|aunque|embora|along with|besides|in addition to|despite|in spite of|trotz|malgré|a pesar de|apesar de)\b)|(?=因为|因為|虽然|雖然)"
+    r"|\b(?=but\b|however\b|sondern\b|aber\b|(?<!sem )(?<!não )(?<!o )mais\b|pero\b|sino\b)|(?=但是|而是)",
     re.I,
 )
 #: A quotation of a few words is a name in its clause, not a clause of its own.
@@ -69,6 +72,7 @@ _CONTRASTS = (
     (re.compile(r"\b((?:switch|mov|migrat|chang)\w*)\s+(?:\w+\s+)?from\s+(.{2,40}?)\s+to\s+(.+)", re.I), r"\1 to \3 instead of \2"),
     (re.compile(r"(.+?)\s+(?:(?:is|are|was|were|has been|have been)\s+)?replaced (?:by|with)\s+(.+)", re.I), r"\2 instead of \1"),
     (re.compile(r"\breplac(?:es|ed|ing)\b", re.I), "instead of"),
+    (re.compile(r"\b(?:left|kept|stay(?:s|ed)?|remain(?:s|ed)?)\s+(?:completely\s+)?(?:alone|untouched|unchanged|as (?:it|they) (?:was|were|is|are))", re.I), "not changed"),
 )  # fmt: skip
 
 
@@ -117,8 +121,7 @@ def hide_stance(text: str) -> str:
 
 def _clause_phrases(clause: str) -> Iterable[Phrase]:
     clause = NO_NEGATION.sub(" ", clause)
-    for pattern, contrast in _CONTRASTS:
-        clause = pattern.sub(contrast, clause)
+    clause = _write_contrast(clause)
     if found := OPTIONAL.search(clause):
         yield _phrase(clause.replace(found[0], " "), False, True)
         return
@@ -130,6 +133,13 @@ def _clause_phrases(clause: str) -> Iterable[Phrase]:
         yield _phrase(DENIAL.sub(" ", clause), False)
         return
     yield from _parts_between(clause, inner, denied)
+
+
+def _write_contrast(clause: str) -> str:
+    """Write a contrast without a negation as one with it: "MariaDB over DuckDB" as "MariaDB instead of DuckDB"."""
+    for pattern, contrast in _CONTRASTS:
+        clause = pattern.sub(contrast, clause)
+    return clause
 
 
 def _parts_between(clause: str, denials: Sequence[re.Match[str]], denied: bool) -> Iterable[Phrase]:
@@ -194,11 +204,11 @@ _REFUSED_WORDS = 2  # words behind a negation that it is most likely about
 
 def find_opposite(said: Sequence[Phrase], recorded: Sequence[Phrase], least: float = _LEAST_SHARE) -> Phrase | None:
     """Return the phrase that the record turns round; None if it agrees, or speaks of something else."""
-    for phrase in said:
+    whole = [one for one in said if len(said) == 1 or len(one.words) > 1 or one.denied or one.optional]
+    for phrase in whole:  # a single word is a part of an enumeration
         same = max((_share(phrase, one) for one in recorded if _agrees(phrase, one)), default=0.0)
-        opposite = max(
-            (_share(phrase, one) for one in recorded if not _agrees(phrase, one) and _refuses(phrase, one)), default=0.0
-        )
+        against = [one for one in recorded if not _agrees(phrase, one) and _refuses(phrase, one)]
+        opposite = max((max(_share(phrase, one), _share_of_short(phrase, one)) for one in against), default=0.0)
         if opposite >= least and opposite > same:
             return phrase
     return None
@@ -243,9 +253,22 @@ def _names_of(recorded: Sequence[Phrase]) -> frozenset[str]:
 
 
 def _share(phrase: Phrase, other: Phrase) -> float:
-    alike = {one[:_PREFIX] for one in other.words if len(one) >= _PREFIX and one.isalpha()}
-    common = sum(one in other.words or (one.isalpha() and one[:_PREFIX] in alike) for one in phrase.words)
-    return common / len(phrase.words)
+    return _count_common(phrase.words, other.words) / len(phrase.words)
+
+
+def _count_common(words: frozenset[str], others: frozenset[str]) -> int:
+    """Count the words that others have too, perhaps in another form or as the beginning of a compound: chat, chatbot."""
+    alike = {one[:_PREFIX] for one in others if len(one) >= _PREFIX and one.isalpha()}
+    alike |= {one[:_BEGINNING] for one in others if len(one) >= _COMPOUND and one.isalpha()}
+    return sum(one in others or (one.isalpha() and one[:_PREFIX] in alike) for one in words)
+
+
+def _share_of_short(phrase: Phrase, other: Phrase) -> float:
+    """Return the share of the words that the record denies which a longer phrase of a statement has; 0 if it is too small."""
+    if not other.denied or any(len(one) == 1 for one in other.words):  # characters of Chinese and Japanese
+        return 0.0
+    share = _share(other, phrase)
+    return share if share >= _LEAST_OF_SHORT and share * len(other.words) >= _LEAST_COMMON else 0.0
 
 
 def _agrees(phrase: Phrase, other: Phrase) -> bool:
@@ -263,7 +286,9 @@ def _refuses(phrase: Phrase, other: Phrase) -> bool:
     denied, affirmed = (phrase, other) if phrase.denied else (other, phrase)
     if _LACKS.search(affirmed.text):  # "the module is missing" agrees with "no such module"
         return False
-    return not denied.refused or not denied.refused.isdisjoint(affirmed.words)
+    if not denied.refused or not denied.refused.isdisjoint(affirmed.words):
+        return True
+    return any(len(one) == _BEGINNING and word.startswith(one) for one in denied.refused for word in affirmed.words)
 
 
 # --- words that rule each other out, and values that were replaced ---
@@ -272,18 +297,28 @@ def find_opposite_words(text: str, sentences: Sequence[str], foreign: bool = Fal
 
     "Keep the labels" against "remove the labels". A sentence that has both words, or the same one, tells how it went.
     """
-    for pair in OPPOSITES:
-        for one, other in (pair, pair[::-1]):
-            if not one.search(text) or other.search(text):
-                continue
-            about = stems(one.sub(" ", text))
-            least = 1 if foreign else max(2, _LEAST_ABOUT * len(about))
-            near = [single for single in sentences if len(about & stems(single)) >= least]
-            against = [single for single in near if other.search(single) and not one.search(single)]
-            agreeing = [single for single in near if one.search(single)]
-            if against and not agreeing and is_denied("", against[0]) == is_denied("", text):
-                return str(against[0])
+    for one, other in OPPOSITES:
+        stance = _word_stance(text, one, other)
+        if len(stance) != 1:
+            continue
+        about = stems(other.sub(" ", one.sub(" ", text)))
+        least = 1 if foreign else max(2, _LEAST_ABOUT * len(about))
+        near = [single for single in sentences if len(about & stems(single)) >= least]
+        stances = [(single, _word_stance(single, one, other)) for single in near]
+        against = [single for single, there in stances if there and stance.isdisjoint(there)]
+        if against and not any(stance & there for _, there in stances):
+            return str(against[0])
     return ""
+
+
+def _word_stance(text: str, one: re.Pattern[str], other: re.Pattern[str]) -> frozenset[bool]:
+    """Return whether a text says the one or the other of two words that rule each other out, clause by clause."""
+    return frozenset(
+        is_denied(clause[: match.start()], clause) != is_one
+        for clause in map(_write_contrast, split_clauses(text))
+        for is_one, word in ((True, one), (False, other))
+        if (match := word.search(clause))
+    )
 
 
 def find_swapped(text: str, recorded: str) -> str:

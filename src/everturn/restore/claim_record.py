@@ -20,7 +20,7 @@ from msgspec import Struct
 from everturn.derive.call_results import CheckResult, judge_checks
 from everturn.derive.failures import split_shell
 from everturn.derive.session_state import unresolved_failures
-from everturn.model.archive import Call, MessageRow
+from everturn.model.archive import Call
 from everturn.model.conversation import CallStart
 from everturn.restore.claim_acts import ClaimedAct, find_acts, hide_acts
 from everturn.restore.claim_polarity import split_sentences
@@ -33,7 +33,6 @@ _DEEDS = {
     "install": "installation",
 }  # fmt: skip
 _RECORDS: WeakKeyDictionary[Ground, ActRecord] = WeakKeyDictionary()
-_SUCCESSES = ("pass", "push", "merge", "commit", "pr", "tag", "release", "deploy", "install")
 _ON_FILES = ("delete", "create", "edit", "rename")
 _TARGET = re.compile(r"\b(?:to|into|onto|auf|nach|sur|vers|a|en)\s+(?:the\s+)?[`'\"]?([\w./-]*\w)", re.I)
 _BRANCH = re.compile(r"main|master|develop|trunk|release\S*|[\w.-]+/[\w./-]+", re.I)
@@ -67,20 +66,6 @@ class ActRecord:
     def __init__(self, ground: Ground) -> None:
         self.ground = proxy(ground)
         self.deeds = Deeds(ground)
-
-    def find_cited_failure(self, acts: list[ClaimedAct], cited: list[MessageRow]) -> Iterator[str]:
-        """Report that something is said to have succeeded whose run, the only thing that is cited, failed."""
-        if any(act.kind == "fail" or act.denied for act in acts) or not any(act.kind in _SUCCESSES for act in acts):
-            return
-        for row in cited:
-            if row.kind == "notification" and _has_failed(self.ground.text(row)):
-                yield f"message {row.seq + 1} reports a failure"
-                return
-        seqs = {row.seq for row in cited}
-        runs = [one for one in self.deeds.runs if seqs & {one.seq, one.result_seq}]
-        covered = {seq for one in runs for seq in (one.seq, one.result_seq)}
-        if runs and all(one.failed for one in runs) and seqs <= covered:
-            yield f"{quote_short(runs[-1].command)} failed in turn {runs[-1].turn + 1}"
 
     def find_faults(
         self, acts: list[ClaimedAct], turns: list[int], at_end: bool, foreign: bool = False
@@ -443,7 +428,7 @@ class Deeds:
         self.hidden = False  # whether a program ran that may change files unseen
         for call, start, output in ground.calls():
             self.done += _call_deeds(call, start, output)
-            failed = call.status == "error" or bool(call.exit_status) or _has_failed(output)
+            failed = call.status == "error" or bool(call.exit_status) or has_failed(output)
             what = start.command or start.name
             self.runs.append(RecordedRun(what, call.turn, call.seq, call.result_seq, failed))
             if _LISTS.search(start.command or ""):
@@ -457,7 +442,7 @@ class Deeds:
         return [one for one in self.done if one.kind == kind]
 
 
-def _has_failed(output: str) -> bool:
+def has_failed(output: str) -> bool:
     """Whether the beginning or the end of an output reports that the command failed."""
     shown = output if len(output) <= 2 * _SHOWN else f"{output[:_SHOWN]}\n{output[-_SHOWN:]}"
     return bool(_REFUSED.search(shown) or _FAILED.search(shown))
@@ -468,7 +453,7 @@ def _call_deeds(call: Call, start: CallStart, output: str) -> Iterator[RecordedD
         return
     shown = output[:_MAX_CHARS]
     if start.kind == "shell" and start.command:
-        kinds = list(_command_kinds(start.command[:_MAX_CHARS]))
+        kinds = list(command_kinds(start.command[:_MAX_CHARS]))
         if kinds and _REFUSED.search(shown):
             return
         yield from (RecordedDeed(kind, f"{text}\n{shown}", call.turn, call.seq) for kind, text in kinds)
@@ -479,7 +464,7 @@ def _call_deeds(call: Call, start: CallStart, output: str) -> Iterator[RecordedD
             yield RecordedDeed(kind, f"{words}\n{shown}", call.turn, call.seq)
 
 
-def _command_kinds(command: str) -> Iterator[tuple[str, str]]:
+def command_kinds(command: str) -> Iterator[tuple[str, str]]:
     for simple, _ in split_shell(command):
         for kind, pattern in _COMMANDS.items():
             if pattern.search(simple):

@@ -18,8 +18,8 @@ from functools import lru_cache
 from msgspec import Struct
 
 from everturn.model.archive import MessageRow
-from everturn.restore.claim_acts import find_acts
-from everturn.restore.claim_conflicts import find_state, has_other_state
+from everturn.restore.claim_acts import ClaimedAct, find_acts
+from everturn.restore.claim_conflicts import find_open_item, find_state, has_other_state
 from everturn.restore.claim_language import find_language, spoken_languages
 from everturn.restore.claim_polarity import (
     Phrase,
@@ -32,6 +32,7 @@ from everturn.restore.claim_polarity import (
     read_phrases,
     split_sentences,
 )
+from everturn.restore.claim_relations import find_exchanged, find_other_restriction
 from everturn.restore.evidence import quote_short
 from everturn.restore.grounds import Ground, all_stems, stems
 from everturn.text.stance_words import AGREEMENT, REVISION
@@ -73,7 +74,9 @@ def find_speech_faults(
     for attribution in find_attributions(text):
         yield from _attribution_faults(ground, attribution, turns, cited)
     bare = _FRAME.sub("", _SAYS_WHO.sub(" ", text))
-    said = [one for one in read_phrases(bare) if not any(find_acts(one.text))]
+    said = [
+        one for one in read_phrases(bare) if not any(one.denied or _is_on_record(act) for act in find_acts(one.text))
+    ]
     if not said:
         return
     rows = _speech_rows(ground, turns, cited)
@@ -93,6 +96,11 @@ def find_speech_faults(
         yield from _revision_faults(ground, said, turns, cited)
 
 
+def _is_on_record(act: ClaimedAct) -> bool:
+    """Whether the record of calls decides about an act. A change of what is no file is only spoken of."""
+    return act.kind not in ("edit", "create") or bool(act.things.files)
+
+
 def _word_faults(text: str, sentences: Sequence[str], spoken: str, key: str, foreign: bool) -> Iterator[str]:
     """Yield the sentences of the record whose words rule a statement out, and the values it takes for new that were replaced."""
     against = find_opposite_words(text, sentences, foreign) if key != "next_steps" else ""
@@ -100,8 +108,12 @@ def _word_faults(text: str, sentences: Sequence[str], spoken: str, key: str, for
         not against and find_state(text) and not any(act.is_check for act in find_acts(text))
     ):  # how checks ended is known from their runs
         against = next((one for one in sentences if has_other_state(text, one)), "")
+    if not against and find_state(text) == "done":
+        against = find_open_item(text, spoken)
     if against:
         yield f"the record says otherwise: {quote_short(against)}"
+    if against := find_exchanged(text, sentences) or find_other_restriction(text, sentences):
+        yield f"the record has it the other way round: {quote_short(against)}"
     if swapped := find_swapped(text, spoken):
         yield f"{quote_short(swapped)} is what was replaced in the record"
 
@@ -275,7 +287,7 @@ _SAYS = (
     r"(?:\s+(?:has|have|had|also|then|first|later|now|explicitly|initially|originally|finally|clearly|hat|a|ha|does|did|do|never|not|n['’]t|would|once|again|still|just)){0,3}"
     r"\s*(?:want|wish|ask|sa(?:id|ys?)\b|told|tell|request|decid|ch[oó]o?se|prefer|suggest|propos|recommend|insist|require|demand|forb[ia]d|prohibit|allow|permit|expect|need|approv|agree|accept|confirm|reject"
     r"|refus|state|mention|explain|report|instruct|order|specif|stipulat|plan|announc|offer|promis|pick|opt|settl|choice|decision|request|instruction|wish|idea|suggestion|proposal|preference"
-    r"|will\b|wollte|möchte|sagt|bat\b|bittet|verlangt|entschied|bevorzugt|schlug|empfiehlt|empfahl|gesagt|gebeten|verbietet|verbot|erlaubt"
+    r"|came up with|come up with|b(?:rought|rings?) up|rais(?:es?|ed)\b|introduc|initiat|devis|point(?:s|ed) out|thought of|will\b|wollte|möchte|sagt|bat\b|bittet|verlangt|entschied|bevorzugt|schlug|empfiehlt|empfahl|gesagt|gebeten|verbietet|verbot|erlaubt"
     r"|veut|voulait|demand|dit\b|préfèr|propos|décid|interdit|autoris|quiere|pidi|pide|dijo|dice|prefiere|propuso|sugiri|decidi|prohíb|permit|exig|pedi[ru]|quer\b|queria|disse|sugeri|propôs|decidiu|escolheu|genehmigt|abgelehnt|lehnt|gewünscht|gewählt|souhait|refus|rejet|rechaz|aprob|aprov|recus|は|が|要求|想|希望|说|說|决定|建议|禁止|允许)"
 )
 _ADVERB = r"\b(?:as|per|according to|at|on|by|following|upon|because of|due to|laut|auf|wie|selon|según|à la demande de|a petición de)\s+(?:request of\s+|the request of\s+|Wunsch\s+)?"
@@ -283,7 +295,7 @@ _BY = r"(?:(?:asked|requested|decided|chosen|suggested|proposed|wanted|demanded|
 _USER_REQUESTED = r"\buser[- ](?:requested|approved|chosen|mandated|required|specified)\b"
 #: "… was added after the user said yes": what the person did is told in the last part.
 _LATER_PART = re.compile(
-    rf"\b(?:after|once|when|because|since|as soon as|nachdem|weil|après que|parce que|después de que|porque|depois que)\s+(?={_PERSON}\b)",
+    rf"(?:\b(?:after|once|when|because|since|as soon as|nachdem|weil|après que|parce que|después de que|porque|depois que)|,\s(?:and|but|so|und|aber|et|mais|y|pero|e|mas))\s+(?={_PERSON}\b)",
     re.I,
 )
 #: "The reviewer considers", "the agent found that": what follows is what was said.

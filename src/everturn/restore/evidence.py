@@ -302,6 +302,7 @@ class CheckedStatement(Struct, frozen=True):
 
     statement: Statement  # with `verified` and `reason` set
     reasons: tuple[str, ...] = ()  # empty when it holds
+    support: float = 0.0  # share of its words that the best sentence of the cited messages has
 
     @property
     def holds(self) -> bool:

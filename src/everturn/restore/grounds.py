@@ -203,7 +203,7 @@ class Ground:
 
 def same_file(name: str, path: str) -> bool:
     """Whether a name, perhaps without its folders, means a path."""
-    name, path = name.replace("\\", "/").removeprefix("./"), path.replace("\\", "/")
+    name, path = name.replace("\\", "/").removeprefix("./").removeprefix("~/"), path.replace("\\", "/")
     return name == path or path.endswith(f"/{name.lstrip('/')}") or (path.count("/") > 0 and name.endswith(f"/{path}"))
 
 

@@ -68,6 +68,28 @@ OPPOSITES = tuple(
         (r"\b(?:exists?|present|available|in place|vorhanden|existier\w+|existe|disponibles?|disponível)\b|存在(?!し(?:ない|ません))|(?<!不)存在|可用", r"\b(?:missing|absent|lack(?:s|ing)?|unavailable|fehl(?:t|en|end\w*)|manqu\w+|falta\w*|ausente)\b|缺失|缺少|不存在|存在し(?:ない|ません)|見つから|없(?:다|음)"),
         (r"\b(?:fast(?:er)?|quick(?:er|ly)?|schnell\w*|rapide\w*|rápid\w+)\b|更快|速い", r"\b(?:slow(?:er|ly)?|langsam\w*|lente?s?|lent[oa]s?)\b|更慢|遅い"),
         (r"\b(?:optional(?:ly)?|facultati\w+|opcional\w*)\b|可选|任意", r"\b(?:mandatory|required|compulsory|obligator\w+|verpflichtend\w*|obligatoire\w*)\b|必填|必须|必須"),
+        (r"\b(?:accept(?:s|ed)?|approve[sd]?|went through|angenommen|akzeptiert|accept\w+|acept\w+|aceit[aeo]s?|aprobad\w+|aprovad\w+)\b|接受|通过了|受け入れ|承認",
+         r"\b(?:reject(?:s|ed|ing)?|refuse[sd]?|declin(?:e[sd]?|ing)|denied|block(?:s|ed|ing)|abgelehnt|blockiert|rejet\w+|refus\w+|rechaz\w+|rejeit\w+|bloque\w+|recusad\w+)\b|拒绝|被拒|拒否|却下|ブロック"),
+        (r"\b(?:at the same time|in parallel|parallel|concurrent(?:ly)?|simultaneous(?:ly)?|all at once|gleichzeitig|en même temps|simultan\w+|al mismo tiempo|en paralelo|ao mesmo tempo|em paralelo)\b|同时|并行|同時に|並行|並列",
+         r"\b(?:one after (?:the other|another)|one (?:by one|at a time)|sequential(?:ly)?|in sequence|in turn|waits? (?:for|until)|nacheinander|der Reihe nach|l['’]une? après l['’]autre|uno (?:por uno|tras otro)|um (?:por um|após o outro)|secuencial\w*|sequencial\w*)\b|依次|逐个|串行|順番に|一つずつ|順次"),
+        (r"\b(?:complete[ds]?|finished|fully done|abgeschlossen|fertiggestellt|terminée?s?|achevée?s?|completad[oa]s?|terminad[oa]s?|concluíd[oa]s?)\b|已完成|完成了|完了",
+         r"\b(?:interrupted|aborted|cancell?ed|cut off|timed out|unterbrochen|abgebrochen|interrompue?s?|annulée?s?|interrumpid\w+|cancelad\w+|interrompid\w+)\b|中断|取消|中止|キャンセル"),
+        (r"\b(?:(?:a|one|the) single|one (?:file|place|list|document|folder)|in one|einer? einzige\w*|une? seule?|un(?:a)? (?:solo|sola|único|única)|um(?:a)? (?:só|único|única))\b|(?:一|ひと)つの|単一|まとまって|单一|一个文件|集中在",
+         r"\b(?:several|multiple|scattered|spread (?:over|across)|distributed|separate(?:ly)?|mehrere\w*|verteilt|verstreut|plusieurs|dispersée?s?|vari[oa]s|dispers[oa]s|vári[oa]s|espalhad[oa]s|separad[oa]s)\b|複数|分散|別々|多个|分散在|各自"),
+        (r"\b(?:first|initial(?:ly)?|zuerst|erste[nrsm]?|premi(?:er|ère)s?|primer[oa]?|primeir[oa])\b|最初|首先|まず", r"\b(?:last|final(?:ly)?|zuletzt|letzte[nrsm]?|derni(?:er|ère)s?|últim[oa]s?)\b|最后|最後"),
+        (r"\b(?:at least|no (?:less|fewer) than|minimum(?: of)?|mindestens|au moins|al menos|como mínimo|pelo menos|no mínimo)\b|至少|最少|以上|少なくとも", r"\b(?:at most|no more than|maximum(?: of)?|up to|höchstens|maximal|au plus|como máximo|a lo sumo|no máximo)\b|至多|最多|最大|以下|以内"),
+        (r"\b(?:permanent(?:ly)?|dauerhaft|permanente?s?|en permanence)\b|永久|恒久", r"\b(?:temporar(?:y|ily)|for now|vorübergehend|vorläufig|temporaire\w*|temporal\w*|temporári\w+)\b|临时|暂时|一時的|暫定"),
+        (r"\b(?:correct(?:ly)?|accurate|richtig\w*|korrekt\w*|correcte?(?:ment)?s?|correct[oa]s?|corret[oa]s?)\b|(?<!不)正确|正しい", r"\b(?:incorrect(?:ly)?|wrong(?:ly)?|inaccurate|falsch\w*|inkorrekt\w*|incorrecte?s?|fausse?s?|incorrect[oa]s?|errad[oa]s?|incorret[oa]s?)\b|错误的?|不正确|写错|間違|誤り|誤っ"),
+        (r"\b(?:ascending|increasing order|oldest first|aufsteigend|croissante?|ascendente|crescente)\b|升序|昇順", r"\b(?:descending|decreasing order|newest first|absteigend|décroissante?|descendente|decrescente)\b|降序|降順"),
+        (r"\b(?:online|connected|verbunden)\b|在线|オンライン", r"\b(?:offline|disconnected|getrennt)\b|离线|オフライン"),
+        (r"\b(?:active|running|alive|aktiv|läuft|actif|active|activ[oa]s?|ativ[oa]s?)\b|运行中|稼働中|実行中", r"\b(?:inactive|stopped|dead|not running|inaktiv|gestoppt|inactif|inactive|arrêtée?s?|inactiv[oa]s?|detenid[oa]s?|inativ[oa]s?|parad[oa]s?)\b|已停止|停止中"),
+        (r"\b(?:strict(?:ly)?|streng\w*|stricte?s?|estrict[oa]s?|estrit[oa]s?)\b|严格|厳格", r"\b(?:lenient(?:ly)?|loose(?:ly)?|relaxed|tolerant|locker|laxe?s?|flexible)\b|宽松|緩い"),
+        (r"\b(?:safe|harmless|sicher|sûre?s?|segur[oa]s?)\b(?! to assume)|安全", r"\b(?:unsafe|dangerous|risky|harmful|unsicher|gefährlich\w*|dangereu(?:x|se)s?|risquée?s?|peligros[oa]s?|perigos[oa]s?)\b|危险|危険"),
+        (r"\b(?:upgrad(?:e[sd]?|ing)|newer version|höhere Version)\b|升级|アップグレード", r"\b(?:downgrad(?:e[sd]?|ing)|older version|rolled back to)\b|降级|ダウングレード"),
+        (r"\b(?:reus(?:e[sd]?|ing)|existing one|wiederverwend\w*|réutilis\w+|reutiliz\w+)\b|复用|沿用|再利用|流用", r"\b(?:from scratch|rewrit(?:e|ten|ing)|von Grund auf|neu schreiben|à partir de zéro|desde cero|do zero)\b|从零|重写|一から|作り直"),
+        (r"\b(?:absolute?(?:ly)?|absolut\w*)\b|绝对|絶対", r"\b(?:relative?(?:ly)?|relativ\w*)\b|相对|相対"),
+        (r"\b(?:static(?:ally)?|statisch\w*|statique\w*|estátic\w+)\b|静态|静的", r"\b(?:dynamic(?:ally)?|dynamisch\w*|dynamique\w*|dinámic\w+|dinâmic\w+)\b|动态|動的"),
+        (r"\b(?:separate(?:ly)?|on their own|getrennt|séparé\w*|por separado|separad\w+)\b|分开|単独|別々", r"\b(?:together|combined|merged into one|zusammen|gemeinsam|ensemble|junt[oa]s)\b|一起|一緒|まとめて"),
         (r"\b(?:left|links|gauche|izquierd\w+|esquerd\w+)\b|左", r"\b(?:right[- ](?:hand|side|corner)|on the right|rechts|droite|derech[oa]|direit[oa])\b|右"),
     )
 )  # fmt: skip
@@ -78,4 +100,40 @@ IN_PLACE_OF = _words(
 #: Says that something is as it was.
 STILL = _words(
     r"\b(?:still|remains?|unchanged|weiterhin|immer noch|bleibt|toujours|reste|sigue|todavía|aún|continua|ainda)\b|仍|还是|依旧|まだ|のまま|여전히"
+)
+
+_SIDE = r"(?:[^,;.。，、；\n]|\.(?=\w)){2,60}"
+#: Relations of which one side comes first, and the other second.
+FIRST_AND_SECOND = {
+    "order": (
+        _words(rf"(?P<first>{_SIDE}?)\s+(?:before|bevor|vor|avant|antes de|antes do|antes da|antes que)\s+(?P<second>{_SIDE})"),
+        _words(rf"(?P<second>{_SIDE}?)\s+(?:after|nachdem|nach|après|después de|tras|depois de|depois do|depois da)\s+(?P<first>{_SIDE})"),
+        _words(rf"\bfirst\s+(?P<first>{_SIDE}?),?\s+(?:and\s+)?(?:then|afterwards|next)\s+(?P<second>{_SIDE})"),
+        _words(rf"(?P<first>{_SIDE})\s*(?:→|->|=>)\s*(?P<second>{_SIDE})"),
+        _words(rf"先(?P<first>{_SIDE})[，,]?\s?(?:再|然后|后)(?P<second>{_SIDE})"),
+        _words(rf"(?P<first>{_SIDE}?)(?:してから|した後に?|の後に?)[、,]?(?P<second>{_SIDE})"),
+    ),
+    "preference": (
+        _words(rf"(?P<first>{_SIDE}?)\s+(?:first|preferred|takes? precedence|has priority)[,;]?\s+(?:and\s+)?(?:then|over|before|with|falling back to|falls? back to|otherwise|else)\s+(?P<second>{_SIDE})"),
+        _words(rf"\bprefer(?:s|red|ring)?\s+(?P<first>{_SIDE}?),?\s+(?:over|to|and (?:only )?(?:falls?|falling) back (?:to|on))\s+(?P<second>{_SIDE})"),
+        _words(rf"(?P<first>{_SIDE}?),?\s+(?:and\s+|with\s+)?(?:falls? back (?:to|on)|falling back (?:to|on)|fallback to)\s+(?P<second>{_SIDE})"),
+        _words(rf"(?P<second>{_SIDE}?)\s+(?:is|as|serves as)\s+(?:the|a)\s+fallback\s+(?:for|of|to)\s+(?P<first>{_SIDE})"),
+        _words(rf"(?P<first>{_SIDE})を?(?:優先|第一)[^、,。]{{0,6}}[、,]\s?(?:失敗時|失敗したら|なければ|できなければ|失敗した場合)(?:は|に|には)?(?P<second>{_SIDE})"),
+        _words(rf"优先(?:使用|采用|用)?(?P<first>{_SIDE})[，,](?:失败|否则|若失败|失败时|没有)(?:则|时|就|再)?(?:用|使用|回退到)?(?P<second>{_SIDE})"),
+    ),
+}  # fmt: skip
+#: Says that something is so of one thing only.
+ONLY = _words(
+    r"\b(?:only|solely|exclusively|just|alone|nothing but|no other|nobody else|nur|ausschließlich|lediglich|seule?s?|seulement|uniquement|exclusivement|sólo|solo|solamente|únicamente|exclusivamente"
+    r"|só|somente|apenas|unicamente)\b|只|仅|僅|唯一|单独|のみ|だけ|しか|限り|限定|만 "
+)
+#: The one thing that something is restricted to, where it has a name of its own.
+RESTRICTED = lazy_pattern(
+    r"\b(?i:only|solely|exclusively|nur|seulement|uniquement|solo|sólo|solamente|somente|apenas|só)\s+(?:(?:in|on|for|by|with|the|to|at|from|im|auf|für|dans|en|sur|pour|la|el|para|em|na|no)\s+){0,2}([A-Z][A-Za-z0-9_.-]{1,30})"
+    r"|\b([A-Z][A-Za-z0-9_.-]{1,30})[ -]only\b|([A-Z][A-Za-z0-9_.-]{1,30}|[\u30a1-\u30fa\u30fc]{2,12})\s?[版側]?(?:に|で|は|を)?(?:のみ|だけ)|(?:只|仅|僅)(?:能|可以|会|有|支持)?在?\s?([A-Z][A-Za-z0-9_.-]{1,30})"
+)
+#: Says that something came to a good end.
+ENDED_WELL = _words(
+    r"\b(?:accepted|went through|came through|completed|finished|recovered|restored|delivered|worked|succeeded|angenommen|abgeschlossen|fertiggestellt|wiederhergestellt|acceptée?s?|terminée?s?"
+    r"|achevée?s?|récupérée?s?|restaurée?s?|aceptad[oa]s?|completad[oa]s?|terminad[oa]s?|recuperad[oa]s?|aceit[oa]s?|concluíd[oa]s?|finalizad[oa]s?)\b|完了し|完成了|已完成|成功|受け入れられ|被接受|恢复了|復元"
 )
