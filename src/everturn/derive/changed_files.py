@@ -178,6 +178,7 @@ class _FileNames:
         if path in files:
             return False
         if LOG_NAME.search(path) or files.is_emptied(path):
+            files.drop_removed_folders(path)
             return True
         name = path.rsplit("/", 1)[-1]
         if "." in name or is_scratch(path):

@@ -115,6 +115,12 @@ class FileBook(dict[str, FileState]):
         below = [path for path, one in self.items() if path.startswith(f"{folder}/") and one.count]
         return all(path in self.gone for path in below) and any(map(has_ending, below))
 
+    def drop_removed_folders(self, folder: str) -> None:
+        """Drop the entries of removed folders in a folder that is removed as well."""
+        for path in [path for path in self.gone if path.startswith(f"{folder}/") and not has_ending(path)]:
+            if self[path].count == 1:
+                self.take(path)
+
     def delete_inside(self, folder: str) -> None:
         """Note for the changed files of a folder that they are gone with it. Those that were only deleted, or temporary, are part of it."""
         for path in [path for path in self if path.startswith(f"{folder}/")] if self.folders.get(folder) else ():

@@ -134,11 +134,12 @@ class Touch(Struct, frozen=True):
 
 
 class FileNamed(Struct, frozen=True):
-    """A mentioned file, how often, and the last message that mentions it."""
+    """A mentioned file, how often, and the last message that mentions it; `said` if not only an output does."""
 
     path: str
     count: int
     seq: int
+    said: bool = False
 
 
 class TurnFacts(Struct, frozen=True):
@@ -225,6 +226,7 @@ class _FactCollector:
         self.task_items: tuple[tuple[PlanChange, ...], int] = ((), -1)  # of the task file read last
         self.mentions: Counter[str] = Counter()
         self.mentioned_in: dict[str, int] = {}
+        self.named: set[str] = set()  # by a person or an answer
         self.names = NameCounter()
         self.has_fixed = self.has_rebased = False
         self.near = self.said = ""  # the file that was read last, and what was said since
@@ -240,7 +242,7 @@ class _FactCollector:
         self._take_prompt(row, message)
         for idx, block in enumerate(message.blocks):
             if block.field in _NAMING and block.text:
-                self._add_mentions(row, block.text)
+                self._add_mentions(row, block.text, block.field != "tool_output")
             if block.field in _SAID and block.text and row.origin in ("human", "model"):
                 self.names.add_message(block.text, row.seq, row.origin == "human")
             self.estimated += estimate_tokens(block.text) if block.text and not self.tokens else 0
@@ -276,7 +278,7 @@ class _FactCollector:
             lasting=tuple(self._lasting(ending)),
             offer=offer, recap=self.recap,
             begun=self._begun(turn), is_progress=bool(find_progress(ending)), cut_off=self.called > self.answer.seq,
-            mentions=tuple(FileNamed(path, n, self.mentioned_in[path]) for path, n in self.mentions.items()),
+            mentions=tuple(FileNamed(path, n, self.mentioned_in[path], path in self.named) for path, n in self.mentions.items()),
             names=self.names.names(), branch=self.names.branch, repository=self.names.repository,
             answer=Saying(one_line(ending, _EXCERPT), self.answer.seq) if ending else None,
             admitted=tuple(Saying(one, self.answer.seq) for one in find_admissions(ending)) if any(call.outcome == "failed" for call in self.deeds.values()) else (), model=self.model,
@@ -374,10 +376,11 @@ class _FactCollector:
         self.complaints += [(complaint, row.seq)] if complaint is not None else []
         self.confirmed += [row.seq] if confirms else []
 
-    def _add_mentions(self, row: MessageRow, text: str) -> None:
+    def _add_mentions(self, row: MessageRow, text: str, is_said: bool) -> None:
         found = find_mentions(text)
         self.mentions.update(found)
         self.mentioned_in.update(dict.fromkeys(found, row.seq))
+        self.named.update(found if is_said else ())
 
     def _set_answer(self, row: MessageRow, text: str) -> None:
         if is_no_answer(text):
