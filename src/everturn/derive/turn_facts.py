@@ -14,16 +14,9 @@ from posixpath import basename
 from msgspec import Struct
 from msgspec.structs import replace
 
-from everturn.derive.artifacts import (
-    edited_file,
-    find_mentions,
-    listed_changes,
-    stated_changes,
-    stated_deletions,
-    told_files,
-)
-from everturn.derive.call_results import CheckResult, call_ending, judge_checks, proven_commands
-from everturn.derive.choices import ChoicePassage, Spoken, find_announcements, find_choices, find_proposed
+from everturn.derive.artifacts import find_mentions, stated_changes
+from everturn.derive.call_results import CheckResult, judge_call, judge_checks, printed_error, proven_commands
+from everturn.derive.choices import ChoicePassage, Spoken, SpokenTurn, find_announcements, find_choices, find_proposed
 from everturn.derive.decisions import LONGEST, DecisionMark, find_decisions, likeness
 from everturn.derive.failures import (
     Complaint,
@@ -34,6 +27,7 @@ from everturn.derive.failures import (
     proven_keys,
     proves_anywhere,
 )
+from everturn.derive.file_book import SUBAGENT, NamelessEdits
 from everturn.derive.file_commands import made_folders, staged_files
 from everturn.derive.intent import (
     Revision,
@@ -43,7 +37,7 @@ from everturn.derive.intent import (
     is_role,
     read_command,
 )
-from everturn.derive.key_names import KeyName, NameCounter, given_texts
+from everturn.derive.key_names import KeyName, NameCounter, call_label, given_texts
 from everturn.derive.marker_lines import MarkerLine, find_marker_lines
 from everturn.derive.offers import Offer, find_offer, is_choice
 from everturn.derive.open_items import (
@@ -51,14 +45,16 @@ from everturn.derive.open_items import (
     find_answers,
     find_begun,
     find_call_questions,
+    find_closing_questions,
     find_findings,
+    find_lasting_offers,
+    find_next_steps,
     find_progress,
     find_put_off,
     find_service_stop,
     find_summary_steps,
     is_no_answer,
 )
-from everturn.derive.open_sentences import find_closing_questions, find_lasting_offers, find_next_steps
 from everturn.derive.plans import (
     PlanChange,
     PlanUpdate,
@@ -87,7 +83,7 @@ from everturn.derive.version_control import (
 from everturn.model.archive import Artifact, Call, MessageRow, Step, Turn
 from everturn.model.conversation import Block, CallStart, Message
 from everturn.text.lazy_pattern import lazy_pattern
-from everturn.text.printable import error_line, one_line
+from everturn.text.printable import one_line
 from everturn.text.tokens import estimate_tokens
 
 # --- the facts ---
@@ -96,7 +92,6 @@ _NAMING = ("prompt", "answer", "tool_output", "summary")  # fields in which a me
 _TYPED, _SAID = ("text", "queued"), ("prompt", "answer")
 _ANSWER = 20_000  # characters read of an answer, from its end
 _NO_RESULT = ("open", "orphan")
-SUBAGENT, REPORT = "subagent", "report"  # who says that a file was changed, if no call does
 _NOTE = 1_500  # characters of a note of the client; a longer one is a summary of the whole session
 
 
@@ -229,9 +224,7 @@ class _FactCollector:
         self.named: set[str] = set()  # by a person or an answer
         self.names = NameCounter()
         self.has_fixed = self.has_rebased = False
-        self.near = self.said = ""  # the file that was read last, and what was said since
-        self.nameless: list[tuple[str, int]] = []  # calls that changed a file without naming it
-        self.deletes = 0  # and those that deleted one
+        self.nameless = NamelessEdits()
         self.prompt_names: set[str] = set()  # of files with tasks
         self.put_off: list[Saying] = []
         self.references = ReferenceFinder()
@@ -269,7 +262,7 @@ class _FactCollector:
         return TurnFacts(
             turn=turn.idx, last_seq=turn.last_seq, starter=turn.starter, requests=tuple(replace(one, meant=self.references.find(one.seq)) for one in self.requests),
             focus=self.focus, marks=tuple(self.marks),
-            choices=tuple(self._choices(changed, offer)), proposed=tuple(find_proposed(ending, self.answer.seq)) if not changed else (), lines=tuple(self.lines), revisions=tuple(self.revisions), complaints=tuple(self.complaints), confirmed=tuple(self.confirmed),
+            choices=tuple(self._choices(changed or bool(told or self.stated), offer)), proposed=tuple(find_proposed(ending, self.answer.seq)) if not changed else (), lines=tuple(self.lines), revisions=tuple(self.revisions), complaints=tuple(self.complaints), confirmed=tuple(self.confirmed),
             deeds=tuple(self.deeds[key] for key in sorted(self.deeds)),
             files=(*(Touch(one.path, one.action, one.seq) for one in artifacts), *self.stated, *told),
             folders=tuple(self.folders), trees=tuple(self.trees), commits=tuple(self.commits), rewrites=tuple(self.rewrites),
@@ -291,18 +284,9 @@ class _FactCollector:
         """Return the files of calls that name none."""
         changed = {one.path: one.seq for one in artifacts if one.action != "read"}
         edits = {call.seq for call in self.deeds.values() if call.kind in ("edit", "create")}
-        left = [one for one in self.nameless if one[1] not in changed.values()]
-        noted = not edits.isdisjoint(changed.values())
-        told = told_files(left, (self.answer.text, self.answer.seq), changed, noted, self.mentions) if left else {}
-        touches = [Touch(path, "edited", seq) for path, seq in told.items()]
-        touches += [
-            Touch(path, "deleted", self.answer.seq) for path in stated_deletions(self.answer.text, self.deletes)
-        ]
-        if left or not any(map(_SHOWS_CHANGES.search, (call.what for call in self.deeds.values()))):
-            known = {*told, *changed}
-            listed = [one for one in listed_changes(self.answer.text) if one[1] not in known]
-            touches += [Touch(path, action, self.answer.seq, "" if left else REPORT) for action, path in listed]
-        return touches
+        shows = any(map(_SHOWS_CHANGES.search, (call.what for call in self.deeds.values())))
+        told = self.nameless.told((self.answer.text, self.answer.seq), changed, edits, self.mentions, shows)
+        return [Touch(*one) for one in told]
 
     def _lasting(self, ending: str) -> list[Saying]:
         recap = self.recap if self.recap and len(self.recap.text) <= _NOTE else Saying("", -1)
@@ -323,7 +307,7 @@ class _FactCollector:
             if seq != last or not is_proposal
         ]
         told = {likeness(mark.text) for mark, _ in self.marks}
-        return find_choices(said, bool(self.deeds), changed, told)
+        return find_choices(SpokenTurn(tuple(said), tuple(seq for seq, _ in sorted(self.deeds)), changed), told)
 
     def _take_prompt(self, row: MessageRow, message: Message) -> None:
         if row.origin == "injected":
@@ -334,7 +318,7 @@ class _FactCollector:
             self.stopped = next((Saying(words, row.seq) for words in stops if words), self.stopped)
         prompt = "\n".join(block.text for block in message.blocks if block.field == "prompt" and block.text)
         if prompt and row.origin in ("human", "agent") and row.kind in _TYPED:
-            self.near, self.said = "", prompt
+            self.nameless.begin(prompt)
             self._add_request(row, prompt, "\n".join(one.text for one in message.blocks if one.field == "meta"))
         elif prompt and row.origin == "human" and row.kind == "command" and (command := command_words(prompt)):
             self.requests.append(_request(command, prompt, row.seq))
@@ -354,7 +338,7 @@ class _FactCollector:
         command = read_command(said)
         words = said if command is None else command.typed or goal_words(said)
         self.requests.append(_request(words, said, row.seq))
-        self.references.add_request(words, row.seq, command is not None, attached)
+        self.references.add_request(words if command is None else "", row.seq, False, attached)
         if branch := find_branch(text):
             self.names.add_branch(branch, row.seq)
         self.prompt_names |= {one for one in _WORD.findall(text[-_ANSWER:]) if is_task_file(one)}
@@ -385,7 +369,7 @@ class _FactCollector:
     def _set_answer(self, row: MessageRow, text: str) -> None:
         if is_no_answer(text):
             return
-        self.said = text if len(text) > _EXCERPT else f"{self.said[-_EXCERPT:]}\n{text}"
+        self.nameless.hear(text)
         self.references.add_answer(text, row.seq)
         self.answer = Saying(text[-_ANSWER:], row.seq)
         self.answers.append((text[-_ANSWER:], row.seq))
@@ -435,16 +419,7 @@ class _FactCollector:
         if went_well and output and start.kind in ("read", "shell"):
             shown_in = call.seq if call.result_seq is None else call.result_seq
             self.references.add_document(start.path or start.command, output, shown_in)
-        if start.path and start.kind in ("read", "edit", "create"):
-            self.near, self.said = start.path if start.kind == "read" else "", ""
-        elif went_well and start.kind in ("edit", "create"):
-            self.near = edited_file(start, self.said, self.near)
-            self.nameless.append((self.near, call.seq))
-            self.said = ""
-        elif start.kind == "delete" and went_well and not start.path:
-            self.deletes += 1
-        elif start.kind == "shell":
-            self.near = ""
+        self.nameless.note(start, call.seq, went_well)
 
     def _add_fixed(self, call: Call, start: CallStart, output: str) -> None:
         """Take the files that are staged by name after a fixer said that it changed some."""
@@ -497,13 +472,13 @@ class _FactCollector:
 
     def _call_fact(self, call: Call, start: CallStart, output: str, went_well: bool) -> CallFact:
         checks = judge_checks(call, start, output, self.workspace)
-        ending = call_ending(call, start, output, checks)
+        ending = judge_call(call, start, output, checks)
         failed = ending.failed
         proven = (*proven_keys(start, self.workspace), *proves_anywhere(start)) if ending.how == "ok" else ()
         return CallFact(
-            seq=call.seq, what=_call_label(start), kind=start.kind, status=call.status, exit_status=call.exit_status,
+            seq=call.seq, what=call_label(start, LONGEST), kind=start.kind, status=call.status, exit_status=call.exit_status,
             outcome=call_outcome(start, ending.error_class or call.error_class, call.exit_status) if failed else "",
-            error=(error_line(output) if call.status == "error" or call.exit_status else ending.line) if failed else "", ended=ending.text,
+            error=(ending.line or printed_error(output, start.command)) if failed else "", ended=ending.text,
             keys=attempt_keys(start, self.workspace, output) if failed else proven,
             tool="" if start.kind == "shell" and start.command else start.name,
             checks=checks, ran=proven_commands(start, ending),
@@ -513,15 +488,6 @@ class _FactCollector:
 def _request(words: str, prompt: str, seq: int) -> Saying:
     shown, wants = one_line(words, LONGEST), one_line(goal_words(prompt), _WANTS)
     return Saying(shown, seq, wants if wants != shown else "")
-
-
-def _call_label(start: CallStart) -> str:
-    if start.kind == "shell" and start.command:
-        return one_line(start.command, LONGEST)
-    about = start.path or start.command
-    if not about and isinstance(start.input, dict):
-        about = next((value for value in start.input.values() if isinstance(value, str)), "")
-    return one_line(f"{start.name} {about}", LONGEST)
 
 
 _WORD = lazy_pattern(r"[^\s/\\`\"'()<>]+")

@@ -14,7 +14,7 @@ from functools import partial
 from msgspec import Struct
 from msgspec.structs import replace
 
-from everturn.derive.file_book import FileState
+from everturn.derive.file_book import REPORT, FileState
 from everturn.derive.key_names import KeyName, NameSetting, rank_names
 from everturn.derive.open_failures import OpenFailure
 from everturn.derive.plans import PlanItem, find_current, is_task
@@ -25,7 +25,7 @@ from everturn.derive.session_state import (
     still_failing,
     unconfirmed_reports,
 )
-from everturn.derive.turn_facts import REPORT, TurnFacts
+from everturn.derive.turn_facts import TurnFacts
 from everturn.derive.version_control import CommitState
 from everturn.model.archive import Session, is_live
 from everturn.restore.budget import NAMES
