@@ -192,12 +192,15 @@ def test_the_output_of_a_check_decides_what_is_said_of_its_command(archive: Arch
     use, back = archive.use, archive.back
     session = archive.take_in(
         archive.history.line("user", "build the shop"),
-        use("Bash", "c1", command="mvn clean install"),
+        use("Bash", "c1", command="mvn clean install | tail -5"),
         back("c1", "[INFO] Scanning\n[INFO] BUILD FAILURE"),
         use("Bash", "c2", command="ls"),
         back("c2", "pom.xml"),
     )
-    assert texts(build_document(store, SOURCES, session), "commands") == ["`ls` → ok", "`mvn clean install` → failed"]
+    assert texts(build_document(store, SOURCES, session), "commands") == [
+        "`ls` → ok",
+        "`mvn clean install | tail -5` → failed: [INFO] BUILD FAILURE",
+    ]
 
 
 def test_the_document_of_the_first_turns_knows_nothing_of_the_rest(store: Store, session: Session) -> None:

@@ -25,7 +25,8 @@ from everturn.derive.session_state import (
     still_failing,
     unconfirmed_reports,
 )
-from everturn.derive.turn_facts import TurnFacts
+from everturn.derive.turn_facts import REPORT, TurnFacts
+from everturn.derive.version_control import CommitState
 from everturn.model.archive import Session, is_live
 from everturn.restore.budget import NAMES
 from everturn.restore.decisions import constraints, key_decisions
@@ -267,7 +268,7 @@ def commits(material: StatementMaterial) -> Iterator[DraftStatement]:
         weight = weight_by_rank(76, rank, 64)
         if one.hash:
             where = material.results.get(one.seq, one.seq)
-            text = _commit_text(material, one.hash, words, one.replaced, width)
+            text = _commit_text(material, one, words, width)
             yield fact_statement(material, weight, text, [(where, one.hash)], one.by)
         else:
             where = material.results.get(one.seq, one.seq) if one.url else one.seq
@@ -294,10 +295,13 @@ def commands(material: StatementMaterial) -> Iterator[DraftStatement]:
     """Commands and how each ended the last time, the latest first."""
     last_runs = {one.command: one for one in material.state.commands}
     for rank, one in rank_latest(sorted(last_runs.values(), key=lambda one: one.seq)):
-        ended = one.status if one.exit_status is None else f"exit {one.exit_status}"
-        ended = "failed" if one.failed and not one.exit_status else ended  # the status is that of what came after it
+        ended = (
+            f" → {safe_excerpt(material, (material.results.get(one.seq, one.seq), one.ended), _COMPLAINT)}"
+            if one.ended
+            else ""
+        )
         yield saying_statement(
-            material, weight_by_rank(18, rank, 2), (one.seq, one.command), lead="`", tail=f"` → {ended}", width=_COMMAND
+            material, weight_by_rank(18, rank, 2), (one.seq, one.command), lead="`", tail=f"`{ended}", width=_COMMAND
         )
 
 
@@ -344,9 +348,18 @@ def _path_endings(path: str) -> Iterator[str]:
         yield rest
 
 
+#: What became of a file, by its last action and whether the session made it.
+_ENDS = {
+    ("deleted", True): "created, then deleted",
+    **dict.fromkeys((("untracked", True), ("untracked", False)), "taken out of version control"),
+}
+
+
 def _draft_file(material: StatementMaterial, one: FileState, weight: float) -> DraftStatement:
     times = f" ×{one.count}" if one.count > 1 else f" ×{one.reads}" if one.reads > 1 and not one.count else ""
-    return fact_statement(material, weight, lambda: f"`{one.path}` {one.action}{times}", [(one.seq, one.path)], one.by)
+    done = _ENDS.get((one.action, one.made)) or f"{one.action}{times}"
+    label = "by the agent's report" if one.by == REPORT else one.by
+    return fact_statement(material, weight, lambda: f"`{one.path}` {done}", [(one.seq, one.path)], label)
 
 
 def _draft_item(material: StatementMaterial, one: PlanItem, weight: float) -> DraftStatement:
@@ -413,7 +426,7 @@ def _complaint_text(material: StatementMaterial, one: FailureState | OpenFailure
 
 
 def _commit_text(
-    material: StatementMaterial, number: str, words: tuple[int, str], replaced: bool, width: int
+    material: StatementMaterial, one: CommitState, words: tuple[int, str], width: int
 ) -> Callable[[], str]:
-    mark = " (replaced by a later commit)" if replaced else ""
-    return lambda: f"`{number}` {safe_excerpt(material, words, width)}".rstrip() + mark
+    mark = f" ({one.ended or 'replaced by a later commit'})" if one.replaced else ""
+    return lambda: f"`{one.hash}` {safe_excerpt(material, words, width)}".rstrip() + mark

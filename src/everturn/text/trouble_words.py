@@ -23,6 +23,11 @@ PASTED_ERROR = lazy_pattern(
     r"|[^\n]{0,120}\bfailed to\b[^\n]{3,300})$",
     re.IGNORECASE | re.MULTILINE,
 )
+#: The summary of a test runner with failures.
+PASTED_SUMMARY = lazy_pattern(
+    r"^[ \t]*(?:(?:Tests?|Test Files|Test Suites):?[ \t]{1,8}[1-9]\d{0,6} failed\b|[=✖✗❌×• ]{0,100}[1-9]\d{0,6} (?:failed|failing)\b(?:,| \||$)|FAILED \((?:failures|errors)=)[^\n]{0,200}$",
+    re.MULTILINE,
+)
 #: How an error begins where no one has caught it: in a browser, a trace, a build.
 UNCAUGHT = lazy_pattern(
     r"^[^\n]{0,120}?(?:\bUncaught \S[^\n]{3,300}|\b[A-Z]\w*(?:Error|Exception)\b(?: \[\w+\])?: [^\n]{3,300}|\bTraceback \(most recent[^\n]*|\bUnhandled [A-Z][^\n]{3,300}"
@@ -122,7 +127,7 @@ DOUBTS = lazy_pattern(
 # --- what an answer says of its own calls ---
 ADMITS = lazy_pattern(
     r"\b(?:fail(?:s|ed|ing|ure|ures)?|could(?:n['’]t| not)|can(?:not|['’]t)|unable to|(?:did|does|do|was|were|is)(?:n['’]t| not) (?:work|run|start|succeed|able|possible|complete|available|running)\w*|blocked|denied|refused|crash(?:es|ed)?"
-    r"|unsuccessful|errors?|timed out|fehlgeschlagen|schlug fehl|scheiter\w+|konnte nicht|échou\w+|échec|erreur|n['’]a pas pu|impossible|fall(?:ó|a|aron)|no (?:pude|se pudo|pudo)|falh(?:ou|a|aram)|não (?:foi possível|consegui)|erro|non (?:è riuscito|riesco)|fallit\w)\b"
+    r"|unsuccessful|errors?|pre-existing issues?|timed out|fehlgeschlagen|schlug fehl|scheiter\w+|konnte nicht|échou\w+|échec|erreur|n['’]a pas pu|impossible|fall(?:ó|a|aron)|no (?:pude|se pudo|pudo)|falh(?:ou|a|aram)|não (?:foi possível|consegui)|erro|non (?:è riuscito|riesco)|fallit\w)\b"
     r"|失敗|できません|できなかった|エラー|失败|未成功|无法|報錯|报错|错误|실패|오류|не удалось|ошибк",
     re.IGNORECASE,
 )
