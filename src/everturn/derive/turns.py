@@ -55,6 +55,11 @@ _COLUMN = {name: number for number, name in enumerate(FIELDS)}
 _TYPED = frozenset(("text", "command", "shell", "queued"))
 _PLAIN_NAME = lazy_pattern(r"[\w.:/@-]{1,80}", re.ASCII)
 _FIRST_PROMPT = 300
+#: A short prompt that plainly asks for work: most sessions begin so, and need no closer look.
+_ORDER = lazy_pattern(
+    r"(?:please |can you |could you )?(?:add|build|change|check|create|fix|implement|look|make|read|refactor|remove|review|run|update|write)(?: [\w.,`'/@-]{1,80}){2,40}[.?]?",
+    re.I,
+)
 _COARSE = ("day", "min")
 ODD_NAME = "(odd name)"
 #: Fields of a step that hold token usage, in the order of TokenUsage.
@@ -336,12 +341,13 @@ class _Grower:
     def _note_prompt(self, message: Message) -> None:
         """Keep what was asked for first. A greeting stays only until something is asked for."""
         prompt = next((block.text for block in message.blocks if block.field == "prompt"), "")
-        words = asked_words(prompt, message.kind == "command") if prompt else ""
+        is_order = message.kind == "text" and _ORDER.fullmatch(prompt) is not None
+        words = prompt if is_order or not prompt else asked_words(prompt, message.kind == "command")
         if not words:
             return
         # Cut between words: half a secret would not be recognised.
         words = words if len(words) <= _FIRST_PROMPT else words[:_FIRST_PROMPT].rpartition(" ")[0]
-        self.is_asked = opens_session(words)
+        self.is_asked = is_order or opens_session(words)
         if self.is_asked or not self.growth.first_prompt:
             self.growth.first_prompt = words
 
