@@ -55,11 +55,8 @@ _COLUMN = {name: number for number, name in enumerate(FIELDS)}
 _TYPED = frozenset(("text", "command", "shell", "queued"))
 _PLAIN_NAME = lazy_pattern(r"[\w.:/@-]{1,80}", re.ASCII)
 _FIRST_PROMPT = 300
-#: A short prompt that plainly asks for work: most sessions begin so, and need no closer look.
-_ORDER = lazy_pattern(
-    r"(?:please |can you |could you )?(?:add|build|change|check|create|fix|implement|look|make|read|refactor|remove|review|run|update|write)(?: [\w.,`'/@-]{1,80}){2,40}[.?]?",
-    re.I,
-)
+#: A prompt of one line that holds no text of a command.
+_PLAIN = lazy_pattern(r"\w[^\n<>/#$]{0,298}")
 _COARSE = ("day", "min")
 ODD_NAME = "(odd name)"
 #: Fields of a step that hold token usage, in the order of TokenUsage.
@@ -341,13 +338,18 @@ class _Grower:
     def _note_prompt(self, message: Message) -> None:
         """Keep what was asked for first. A greeting stays only until something is asked for."""
         prompt = next((block.text for block in message.blocks if block.field == "prompt"), "")
-        is_order = message.kind == "text" and _ORDER.fullmatch(prompt) is not None
-        words = prompt if is_order or not prompt else asked_words(prompt, message.kind == "command")
+        if not self.growth.first_prompt and message.kind == "text" and _PLAIN.fullmatch(prompt):
+            self.growth.first_prompt = prompt  # judged when another one comes
+            return
+        if opens_session(self.growth.first_prompt):
+            self.is_asked = True
+            return
+        words = asked_words(prompt, message.kind == "command") if prompt else ""
         if not words:
             return
         # Cut between words: half a secret would not be recognised.
         words = words if len(words) <= _FIRST_PROMPT else words[:_FIRST_PROMPT].rpartition(" ")[0]
-        self.is_asked = is_order or opens_session(words)
+        self.is_asked = opens_session(words)
         if self.is_asked or not self.growth.first_prompt:
             self.growth.first_prompt = words
 
