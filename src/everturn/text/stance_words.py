@@ -551,6 +551,10 @@ OPPOSITES = tuple(
     )
 )  # fmt: skip
 #: Words that replace one thing by another: what stands before them is new, what follows is old.
-IN_PLACE_OF = _words(r"\b(?:instead of|rather than|in place of|statt|anstatt|anstelle von|au lieu de|plutôt que|en (?:lugar|vez) de|em vez de)\b|而不是|而非|代わりに|ではなく")
+IN_PLACE_OF = _words(
+    r"\b(?:instead of|rather than|in place of|statt|anstatt|anstelle von|au lieu de|plutôt que|en (?:lugar|vez) de|em vez de)\b|而不是|而非|代わりに|ではなく"
+)
 #: Says that something is as it was.
-STILL = _words(r"\b(?:still|remains?|unchanged|weiterhin|immer noch|bleibt|toujours|reste|sigue|todavía|aún|continua|ainda)\b|仍|还是|依旧|まだ|のまま|여전히")
+STILL = _words(
+    r"\b(?:still|remains?|unchanged|weiterhin|immer noch|bleibt|toujours|reste|sigue|todavía|aún|continua|ainda)\b|仍|还是|依旧|まだ|のまま|여전히"
+)
