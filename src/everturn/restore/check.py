@@ -239,9 +239,7 @@ class _StatementTrial:
     def _check_names(self, things: NamedThings, shared: frozenset[str]) -> None:
         """Check that a statement in another language than the session has something in common with what it cites."""
         if not (things.files or things.code or things.commits or things.numbers or self.acts or shared):
-            self.reasons.append(
-                "it is in another language than the session, and has no name or number in common with it"
-            )
+            self.reasons.append("it is in another language than the session, and has no name or number in common with it")
 
     def _check_origin(self) -> None:
         """Check who says it. A client's summary is hearsay, and the output of a tool binds nobody."""
@@ -249,14 +247,8 @@ class _StatementTrial:
         if rows and all(row.kind in ("summary", "compaction") for row in rows):
             self.label = "compaction summary"
             self.reasons.append("its only source is a summary written by the client, which is not evidence")
-        elif (
-            rows
-            and self.key in _SPOKEN_SECTIONS
-            and all(
-                (row.origin == "tool" or (row.origin == "injected" and self.key != "constraints"))
-                and not self.ground.is_person(row)
-                for row in rows
-            )
+        elif rows and self.key in _SPOKEN_SECTIONS and all(
+            (row.origin == "tool" or (row.origin == "injected" and self.key != "constraints")) and not self.ground.is_person(row) for row in rows
         ):
             said = bool(self.acts) or self._is_spoken()
             self.reasons += [] if said else ["only the output of a tool says so; nobody in the session does"]

@@ -87,9 +87,7 @@ def find_acts(text: str) -> Iterator[ClaimedAct]:
                     continue
                 past = match[0].lower().endswith("ed") and not re.search(r"\b(?:now|still|currently|is|are)\b", before)
                 is_check = about_checks or bool(own.code)
-                yield ClaimedAct(
-                    kind, is_denied(before, bare), clause, prose, _narrow(things, clause, bare, match), past, is_check
-                )
+                yield ClaimedAct(kind, is_denied(before, bare), clause, prose, _narrow(things, clause, bare, match), past, is_check)
 
 
 def _narrow(things: NamedThings, clause: str, bare: str, verb: re.Match[str]) -> NamedThings:

@@ -94,9 +94,7 @@ _WORD = r"[^\W\d_\u3040-\u30ff\u4e00-\u9fff\uac00-\ud7a3]{2,40}"
 _AFTER_IT = re.compile(
     rf"[\s*_`'\"(（“„«]{{0,4}}(?:[个個件つ本枚条項项次位名种種개]의?)?[的の]?(?:({_CJK}{{2}})|({_WORD})(?:[ ]({_WORD}))?)"
 )
-_BEFORE_IT = re.compile(
-    rf"(?:({_CJK}{{2}})|({_WORD}))(?:[ ](?:is|was|of|to|est|ist|es))?[\s:：=*_`'\"(（]{{0,4}}$", re.I
-)
+_BEFORE_IT = re.compile(rf"(?:({_CJK}{{2}})|({_WORD}))(?:[ ](?:is|was|of|to|est|ist|es))?[\s:：=*_`'\"(（]{{0,4}}$", re.I)
 _LOOK_BACK = 48  # characters before a number that are looked at
 _SURE = 4  # characters of a number that stands nowhere by chance
 #: Of these a part may be counted as well as all.
@@ -202,8 +200,7 @@ def _spell_numbers(text: str) -> str:
 
 
 _COUNTED = re.compile(
-    rf"(?<![\w-])(?:{'|'.join(word for word, number in _WORDS.items() if number not in ('', '0', '1'))})(?=\s+[^\W\d_]{{3}})",
-    re.I,
+    rf"(?<![\w-])(?:{'|'.join(word for word, number in _WORDS.items() if number not in ('', '0', '1'))})(?=\s+[^\W\d_]{{3}})", re.I
 )
 
 

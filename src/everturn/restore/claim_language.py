@@ -31,8 +31,6 @@ def find_language(text: str) -> str:
             return "ko"
         return "ja" if kana >= _LEAST_SCRIPT * (kana + han) else "zh"
     words = [word.lower() for word in _WORD.findall(prose)]
-    counts = sorted(
-        ((sum(word in small for word in words), name) for name, small in LANGUAGE_WORDS.items()), reverse=True
-    )
+    counts = sorted(((sum(word in small for word in words), name) for name, small in LANGUAGE_WORDS.items()), reverse=True)
     (best, name), (second, _) = counts[:2]
     return name if best and best >= _LEAST_LEAD * second else ""

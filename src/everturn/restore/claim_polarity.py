@@ -31,14 +31,8 @@ _CLAUSE = re.compile(
 #: A quotation of a few words is a name in its clause, not a clause of its own.
 _SHORT_QUOTATION = re.compile(r"[\"“„«「『]((?:[^\"“”„«»「」『』\s]{1,30}\s?){1,3})[\"”“»」』]")
 #: "Ready to merge: No" denies what it asks.
-_ANSWERED_NO = re.compile(
-    r"([^\W\d_][^.:：?？\n|]{3,80})[:：?？|][\s*_']{0,6}(?:no|nein|non|não|いいえ|否|❌|✗|아니)(?![\w-])(?! (?:\w+ ){0,2}(?:changes?|errors?))",
-    re.I,
-)
-_PREFIXED = re.compile(
-    r"\bun(verified|tested|changed|committed|staged|finished|resolved|supported|available|handled|published|released|implemented|documented|reachable|checked|answered|reviewed)\b",
-    re.I,
-)
+_ANSWERED_NO = re.compile(r"([^\W\d_][^.:：?？\n|]{3,80})[:：?？|][\s*_']{0,6}(?:no|nein|non|não|いいえ|否|❌|✗|아니)(?![\w-])(?! (?:\w+ ){0,2}(?:changes?|errors?))", re.I)
+_PREFIXED = re.compile(r"\bun(verified|tested|changed|committed|staged|finished|resolved|supported|available|handled|published|released|implemented|documented|reachable|checked|answered|reviewed)\b", re.I)
 _MODAL = re.compile(
     r"\b(?:always|must|required?|requires|mandatory|insists?|immer|muss|toujours|doit|il faut|siempre|debe|hay que|(?:is|are) (?:fine|okay|ok|welcome|acceptable|possible|good|encouraged)|feel free|allow(?:s|ed)?|permit(?:s|ted)?|erlaubt?|autorisée?s?|permitid[oa]s?|necessary)\b",
     re.I,
@@ -113,9 +107,7 @@ def _clause_phrases(clause: str) -> Iterable[Phrase]:
     at, subject = 0, ""
     for match in inner:
         before = clause[at : match.start()]
-        if _SUBJECT_END.search(before) or _denies_verb(
-            clause, match
-        ):  # "the token must never be logged" denies it of the token
+        if _SUBJECT_END.search(before) or _denies_verb(clause, match):  # "the token must never be logged" denies it of the token
             subject = before
         else:
             yield _phrase(before, denied)
@@ -132,10 +124,7 @@ def _denies_verb(clause: str, denial: re.Match[str]) -> bool:
 
 _LONGEST_SUBJECT = 5  # words
 _PREPOSITION = re.compile(r"\s*(?:to|in|on|for|with|by|from|at|as|into|para|em|com|en|con|auf|in|mit|für)\b", re.I)
-_SUBJECT_END = re.compile(
-    r"\b(?:must|should|shall|may|can|could|will|would|is|are|was|were|has to|have to|do|does|did|has|have|had)\s*$",
-    re.I,
-)
+_SUBJECT_END = re.compile(r"\b(?:must|should|shall|may|can|could|will|would|is|are|was|were|has to|have to|do|does|did|has|have|had)\s*$", re.I)
 
 
 _INNER_DENIAL = re.compile(
@@ -167,12 +156,7 @@ def find_turned_code(said: Sequence[Phrase], text: str, recorded: Sequence[Phras
         bare = normalise_quotes(code).strip("' ")
         own = [phrase for phrase in said if _has_word(bare, phrase.text)]
         there = [phrase for phrase in recorded if _has_word(bare, phrase.text)]
-        if (
-            own
-            and there
-            and {one.denied for one in own} != {one.denied for one in there}
-            and len({one.denied for one in there}) == 1
-        ):
+        if own and there and {one.denied for one in own} != {one.denied for one in there} and len({one.denied for one in there}) == 1:
             return code
     return ""
 

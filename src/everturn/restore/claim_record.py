@@ -355,14 +355,9 @@ _COMMANDS: dict[str, re.Pattern[str]] = {
     }.items()
 }  # fmt: skip
 _LISTS = re.compile(rf"\b{_GIT}(?:diff|status|show|log|commit|stash|add)\b")
-_INDEX = re.compile(
-    r"\b(?:track\w*|index\w*|git|version control|history|repo\w*|staging|stage|cached|commits?|histor\w*|Versions\w*)\b|跟踪|索引|仓库|追跡|履歴|历史",
-    re.I,
-)
+_INDEX = re.compile(r"\b(?:track\w*|index\w*|git|version control|history|repo\w*|staging|stage|cached|commits?|histor\w*|Versions\w*)\b|跟踪|索引|仓库|追跡|履歴|历史", re.I)
 _STATUS = re.compile(rf"\b{_GIT}status\b")
-_MAY_CHANGE = re.compile(
-    r"(?:^|[\s;&|(])(?:sed\s+-i|perl\s+-\w*i|tee|python3?|node|npx|npm|make|bash|sh|pwsh|powershell|cp|mv|patch|Set-Content|Out-File)\b|>\s*[\w./$~]"
-)
+_MAY_CHANGE = re.compile(r"(?:^|[\s;&|(])(?:sed\s+-i|perl\s+-\w*i|tee|python3?|node|npx|npm|make|bash|sh|pwsh|powershell|cp|mv|patch|Set-Content|Out-File)\b|>\s*[\w./$~]")
 _TOOLS = {
     "pr": re.compile(r"create_?(?:pull|merge)_?request|pull_request_create|open_?pr", re.I),
     "merge": re.compile(r"merge_?(?:pull|merge)?_?(?:request|branch|pr)", re.I),

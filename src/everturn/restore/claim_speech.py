@@ -77,9 +77,7 @@ def find_speech_faults(
     turned = find_opposite(said, recorded) if recorded else None
     if turned is not None and not _last_word_agrees(ground, rows, said, words):
         yield f"the record says the opposite of {quote_short(turned.text or text)}"
-    if foreign and (
-        rules := [one for row in rows if ground.is_person(row) for one in read_phrases(ground.speech(row))]
-    ):
+    if foreign and (rules := [one for row in rows if ground.is_person(row) for one in read_phrases(ground.speech(row))]):
         if code := find_turned_code(said, text, rules):
             yield f"the record says the opposite of {quote_short(code)}"
     if against := find_opposite_words(text, sentences, foreign):
@@ -137,11 +135,7 @@ def _attribution_faults(ground: Ground, told: Attribution, turns: list[int], cit
     if told.speaker == "agent" and by_person and len(by_person) == len(cited):
         yield f"message {by_person[0].seq + 1} is from a person, not from the agent"
         return
-    if (
-        told.speaker == "person"
-        and told.approves
-        and any(ground.answers.get(row.seq) == "refusal" for row in by_person)
-    ):
+    if told.speaker == "person" and told.approves and any(ground.answers.get(row.seq) == "refusal" for row in by_person):
         yield f"the person refused in message {by_person[0].seq + 1}"
         return
     if told.speaker == "person" and told.refuses and any(ground.answers.get(row.seq) == "refusal" for row in by_person):
@@ -254,22 +248,11 @@ _ADVERB = r"\b(?:as|per|according to|at|on|by|following|upon|because of|due to|l
 _BY = r"(?:(?:asked|requested|decided|chosen|suggested|proposed|wanted|demanded|approved|required|forbidden|recommended|picked|preferred|raised|mentioned) by|(?:request|wish|decision|instruction|suggestion|proposal|idea|recommendation|choice|preference) (?:of|by|from)|comes? from|came from|(?:agreed|settled|arranged|discussed|clarified) with)\s+"
 _USER_REQUESTED = r"\buser[- ](?:requested|approved|chosen|mandated|required|specified)\b"
 #: "… was added after the user said yes": what the person did is told in the last part.
-_LATER_PART = re.compile(
-    rf"\b(?:after|once|when|because|since|as soon as|nachdem|weil|après que|parce que|después de que|porque|depois que)\s+(?={_PERSON}\b)",
-    re.I,
-)
+_LATER_PART = re.compile(rf"\b(?:after|once|when|because|since|as soon as|nachdem|weil|après que|parce que|después de que|porque|depois que)\s+(?={_PERSON}\b)", re.I)
 #: "According to the user" says nothing of what was said.
-_SAYS_WHO = re.compile(
-    rf"\b(?:according to|laut|selon|d['’]après|según|segundo|de acordo com|seg[uú]n)\s+(?:dem\s+|de\s+)?{_PERSON}|\b(?:according to|laut|selon|según|segundo)\s+{_AGENT}",
-    re.I,
-)
-_REQUEST = re.compile(
-    rf"\bat (?:the )?{_PERSON}['’]?s? request|\b(?:as|per) (?:the )?{_PERSON}|\bauf Wunsch|à la demande|a petición|a pedido|(?:按照?|根据|应)(?:用户|用戶)|ユーザーの(?:要望|依頼|指示)",
-    re.I,
-)
-_REFUSAL = re.compile(
-    r"\b(?:reject|refus|declin|denied|abgelehnt|lehnt|rejet|rechaz|recus|rejeit)|拒绝|拒否|却下|거부", re.I
-)
+_SAYS_WHO = re.compile(rf"\b(?:according to|laut|selon|d['’]après|según|segundo|de acordo com|seg[uú]n)\s+(?:dem\s+|de\s+)?{_PERSON}|\b(?:according to|laut|selon|según|segundo)\s+{_AGENT}", re.I)
+_REQUEST = re.compile(rf"\bat (?:the )?{_PERSON}['’]?s? request|\b(?:as|per) (?:the )?{_PERSON}|\bauf Wunsch|à la demande|a petición|a pedido|(?:按照?|根据|应)(?:用户|用戶)|ユーザーの(?:要望|依頼|指示)", re.I)
+_REFUSAL = re.compile(r"\b(?:reject|refus|declin|denied|abgelehnt|lehnt|rejet|rechaz|recus|rejeit)|拒绝|拒否|却下|거부", re.I)
 #: A person as the subject of a clause, who does something and is not told what to do or has something done to them.
 _SUBJECT = re.compile(
     rf"^(?:\W|(?:and|but|then|also|later|first|finally|und|et|y|e)\b)*{_PERSON}(?:\s+(?:then|also|later|first|finally|himself|herself|themselves))?"
@@ -317,9 +300,7 @@ def find_attributions(text: str) -> list[Attribution]:
         if who:
             clause = _LATER_PART.split(clause)[-1] if _LATER_PART.search(clause) else clause
             bare, approves = _NAMES.sub(" ", clause), bool(_APPROVAL.search(clause))
-            found.append(
-                Attribution(who, bare, approves, bool(_REFUSAL.search(clause)), bool(_REQUEST.search(clause)), not hits)
-            )
+            found.append(Attribution(who, bare, approves, bool(_REFUSAL.search(clause)), bool(_REQUEST.search(clause)), not hits))
     return found
 
 

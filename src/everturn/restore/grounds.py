@@ -207,11 +207,7 @@ def stems(text: str) -> frozenset[str]:
 def all_stems(text: str) -> frozenset[str]:
     """Return the words of a text without their endings, but articles, pronouns and who speaks."""
     return frozenset(
-        _stem(one)
-        for one in terms(index_text(text))
-        if one not in _SMALL_WORDS
-        and not _KANA.fullmatch(one)
-        and (len(one) > 2 or not one.isascii() or (one.isdigit() and len(one) > 1))
+        _stem(one) for one in terms(index_text(text)) if one not in _SMALL_WORDS and not _KANA.fullmatch(one) and (len(one) > 2 or not one.isascii() or (one.isdigit() and len(one) > 1))
     )
 
 
