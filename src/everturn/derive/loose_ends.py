@@ -12,6 +12,7 @@ from collections.abc import Iterable
 
 from msgspec import Struct
 
+from everturn.derive.choices import STATED
 from everturn.derive.intent import asks_question, content_terms, is_approval, is_thanks, loose_terms
 from everturn.derive.open_sentences import is_question
 from everturn.derive.turn_facts import TurnFacts
@@ -36,7 +37,8 @@ class LooseEnd(Struct, frozen=True):
 def fold_loose_ends(known: Iterable[LooseEnd], facts: TurnFacts) -> tuple[LooseEnd, ...]:
     """Return what is left after one more turn, with what its answer offers and puts off."""
     said = [words for one in facts.requests for words in (one.text, one.wants)]
-    said += [one.text for one in (facts.answer, *facts.choices) if one] + [one.subject for one, _ in facts.commits]
+    said += [one.text for one in (facts.answer,) if one] + [one.text for one in facts.choices if one.weight >= STATED]
+    said += [one.subject for one, _ in facts.commits]
     done = [call.what for call in facts.deeds if call.kind == "shell" and call.status == "ok" and not call.exit_status]
     deeds = _name_deeds(done, (one.url for one, _ in facts.commits))
     reply = facts.requests[0].text if facts.requests and facts.starter == "human" else ""

@@ -62,7 +62,7 @@ DENIED_CLAUSE = _words(
     r"|\bnicht\b|\bkein\w*\b|\bn['’e]\s?.{0,40}\b(?:pas|jamais|plus|aucun\w*)\b|^\s*pas\b"
     r"|\b(?:ist|sind|bleib\w+)\b.{0,40}\b(?:verboten|untersagt|unerwünscht|ausgeschlossen)\b|\b(?:est|sont|reste)\b.{0,40}\b(?:interdite?s?|proscrite?s?|exclue?s?)\b"
     r"|\b(?:está|están|es|son|é|são|estão|fica)\b.{0,40}\b(?:prohibid[oa]s?|proibid[oa]s?|descartad[oa]s?)\b"
-    r"|ない(?:で|こと|よう)|て(?:い)?ない|れない|できない|[はがも]ない|ない$|しない|ません|禁止|な(?:いで|くては)|するな|ずに|ではなく|지\s?(?:않|마|말|못)|안\s?(?:된|돼|되)|없(?:다|음|이|는)|不要|不得|不能|不可|不许|不許|别|勿|没有|未|不是|不用"
+    r"|ない(?:で|こと|よう)|て(?:い)?ない|ておらず|[はもが]なく|なかった|れない|できない|[はがも]ない|ない$|しない|ません|禁止|な(?:いで|くては)|するな|ずに|ではなく|지\s?(?:않|마|말|못)|안\s?(?:된|돼|되)|없(?:다|음|이|는)|(?<![差要是])不(?![仅但过同断只管论久错少妨如])|不要|不得|不能|不可|不许|不許|别|勿|没有|未|不是|不用"
 )
 #: Somebody chooses something else than before.
 REVISION = _words(
@@ -166,6 +166,12 @@ AT_ONCE = _words(
     r"(?:now )?let me (?!know)|now,? i['’]?ll\b|i['’]ll now\b|i['’]m (?:now )?going to\b|(?:now )?(?:verifying|checking|running|fetching|reading|writing|creating|updating|fixing|adding|implementing|testing)\b(?=[^\n]{0,40}$)"
     r"|je vais maintenant|ich werde jetzt|ahora voy a|これから|接下来我|让我"
 )
+#: What could be or is recommended, as opposed to what is.
+WOULD_BE = _words(
+    r"\b(?:would|could|might|recommend\w{0,5}|suggest\w{0,4})\b",
+    r"\b(?:empfehle|empfohlen|empfiehlt|würde|könnte)n?\b", r"\brecommand(?:e|é|ons)\b|\bpourrai[st]\b",
+    r"\brecomiendo|\brecomendad[oa]|\bpodría", r"おすすめ|推奨|でしょう", r"建议|推荐|可以考虑",
+)  # fmt: skip
 #: A question in the form of an order.
 ORDERED_ANSWER = _words(
     r"(?:(?:so|then|and),? )?(?:please|kindly) (?:provide|share|confirm|specify|tell me|clarify|choose|select|pick|paste|send|name|advise|let me know (?:which|what|how|whether|where))\b"
@@ -412,7 +418,7 @@ TROUBLE_CJK = lazy_pattern(
     r"直って(?:い)?(?:ない|ません)|表示され(?:ない|ません)|壊れて|うまくいかない|うまくいきません|"
     r"不工作|还是(?:不行|报错|失败|有问题|崩溃|不对)|仍然(?:报错|失败|崩溃|不行)|报错了|又报错|崩溃了|失败了|跑不起来|无法(?:运行|启动|编译|打开|加载|显示)|不能(?:运行|启动|编译)|没有显示|不显示|出错了"
 )
-CONDITION_CJK = lazy_pattern(r"場合|たら|れば|ように|しないで|如果|假如|是否|要是|避免|防止|确保|不要|请勿|的话|以免")
+CONDITION_CJK = lazy_pattern(r"場合|たら|れば|ように|しないで|如果|假如|是否|有没有|有無|かどうか|要是|避免|防止|确保|不要|请勿|的话|以免")
 #: What an answer says about a change of which nobody knows yet whether it helped, or which did not.
 NOT_VERIFIED = _words(
     r"\b(?:not|never|n['’]t)(?: yet| been| fully| actually| able to| possible to)* (?:verif(?:y|ied)|test(?:ed)?|confirm(?:ed)?|reproduced?)\b|\b(?:un(?:tested|verified)|partial(?:ly)? (?:fix|solv|resolv)\w*)\b",
@@ -546,6 +552,9 @@ OPPOSITES = tuple(
         (r"\b(?:match(?:es|ed|ing)?|identical|consistent|agrees? with|in line with|überein\w*|identisch\w*|conforme?s?|coincid\w+|idéntic\w+)\b|一致(?!し(?:ない|て(?:い)?ない))|相符",
          r"\b(?:mismatch\w*|differ(?:s|ed|ent|ence|ences|ing)?|diverg\w+|inconsisten\w+|deviat\w+|abweich\w*|unterschied\w*|différ\w+|difier\w+|diferen\w+)\b|不一致|不符|差异|差分|ズレ|ずれ|異なる"),
         (r"\b(?:light|hell\w*|clair\w*|clar[oa]s?)\b|浅色|ライト", r"\b(?:dark|dunk\w*|sombre\w*|oscur[oa]s?|escur[oa]s?)\b|深色|暗色|ダーク"),
+        (r"\b(?:new|newest|latest|neue?[nrsm]?|nouve(?:au|lle)s?|nuev[oa]s?|nov[oa]s?)\b|新的|最新|新しい|새로운", r"\b(?:old|older|outdated|obsolete|stale|alte?[nrsm]?|veraltet\w*|ancien(?:ne)?s?|viej[oa]s?|antigu[oa]s?|antig[oa]s?|velh[oa]s?)\b|旧的?|过时|古い|오래된"),
+        (r"\b(?:exists?|present|available|in place|vorhanden|existier\w+|existe|disponibles?|disponível)\b|存在(?!し(?:ない|ません))|(?<!不)存在|可用", r"\b(?:missing|absent|lack(?:s|ing)?|unavailable|fehl(?:t|en|end\w*)|manqu\w+|falta\w*|ausente)\b|缺失|缺少|不存在|存在し(?:ない|ません)|見つから|없(?:다|음)"),
+        (r"\b(?:fast(?:er)?|quick(?:er|ly)?|schnell\w*|rapide\w*|rápid\w+)\b|更快|速い", r"\b(?:slow(?:er|ly)?|langsam\w*|lente?s?|lent[oa]s?)\b|更慢|遅い"),
         (r"\b(?:optional(?:ly)?|facultati\w+|opcional\w*)\b|可选|任意", r"\b(?:mandatory|required|compulsory|obligator\w+|verpflichtend\w*|obligatoire\w*)\b|必填|必须|必須"),
         (r"\b(?:left|links|gauche|izquierd\w+|esquerd\w+)\b|左", r"\b(?:right[- ](?:hand|side|corner)|on the right|rechts|droite|derech[oa]|direit[oa])\b|右"),
     )
