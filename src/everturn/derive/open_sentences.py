@@ -123,7 +123,7 @@ def _lists(weighed: Sequence[WeighedSentence]) -> Iterator[list[int]]:
 
 
 #: Log-odds: of a question, of the likeliest step of an answer, and of the steps beside it.
-_ASKED, _CLEAR, _MILD = 0.7, 0.5, -0.2
+_ASKED, _CLEAR, _MILD = 0.7, 0.75, -0.2
 _LIST_SHARE, LONGEST_LIST = 0.34, 12
 
 
