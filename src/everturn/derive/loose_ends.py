@@ -12,7 +12,9 @@ from collections.abc import Iterable
 
 from msgspec import Struct
 
+from everturn.derive.choices import STATED
 from everturn.derive.intent import asks_question, content_terms, is_approval, is_thanks, loose_terms
+from everturn.derive.open_sentences import is_question
 from everturn.derive.turn_facts import TurnFacts
 from everturn.text.lazy_pattern import lazy_pattern
 from everturn.text.stance_words import AGREEMENT, PUT_TO_PERSON
@@ -29,13 +31,14 @@ class LooseEnd(Struct, frozen=True):
     @property
     def is_question(self) -> bool:
         """Whether it asks the person something."""
-        return self.text.rstrip("*_\"') ").endswith(("?", "？"))
+        return is_question(self.text)
 
 
 def fold_loose_ends(known: Iterable[LooseEnd], facts: TurnFacts) -> tuple[LooseEnd, ...]:
     """Return what is left after one more turn, with what its answer offers and puts off."""
     said = [words for one in facts.requests for words in (one.text, one.wants)]
-    said += [one.text for one in (facts.answer, *facts.choices) if one] + [one.subject for one, _ in facts.commits]
+    said += [one.text for one in (facts.answer,) if one] + [one.text for one in facts.choices if one.weight >= STATED]
+    said += [one.subject for one, _ in facts.commits]
     done = [call.what for call in facts.deeds if call.kind == "shell" and call.status == "ok" and not call.exit_status]
     deeds = _name_deeds(done, (one.url for one, _ in facts.commits))
     reply = facts.requests[0].text if facts.requests and facts.starter == "human" else ""

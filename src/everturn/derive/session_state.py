@@ -49,7 +49,7 @@ from everturn.derive.paths import local_path
 from everturn.derive.plans import PlanItem, fold_plan
 from everturn.derive.pointers import Referent
 from everturn.derive.turn_facts import CallFact, Saying, TurnFacts
-from everturn.derive.version_control import CommitState, advance_commits
+from everturn.derive.version_control import CommitState, advance_commits, on_branch
 from everturn.text.lazy_pattern import lazy_pattern
 from everturn.text.stance_words import NOT_VERIFIED
 from everturn.text.trouble_words import WORD
@@ -174,7 +174,9 @@ def advance_state(state: SessionState, facts: TurnFacts) -> SessionState:
     reply = find_reply(state.offer, state.interrupted, facts)
     about = {reply.seq: reply.about} if reply else {}
     requests = tuple(
-        TurnRequest(one.text, facts.turn, one.seq, facts.starter, one.wants, about.get(one.seq, ""), _meant(state, one))
+        TurnRequest(
+            one.text, facts.turn, one.seq, facts.starter, one.wants, about.get(one.seq, ""), _meant(state, one, reply)
+        )
         for one in facts.requests
     )
     goal = state.goal or next((one for one in requests if one.starter == "human"), None)
@@ -245,9 +247,11 @@ def advance_state(state: SessionState, facts: TurnFacts) -> SessionState:
     )
 
 
-def _meant(state: SessionState, request: Saying) -> Referent | None:
-    """Return what a request refers to. What an answer says is wrong is told of the first request only: later ones go on with it."""
-    is_later = request.meant is not None and request.meant.kind == "answer" and state.answers
+def _meant(state: SessionState, request: Saying, reply: DecisionState | None) -> Referent | None:
+    """Return what a request refers to: the option that it picks, else what its turn says."""
+    if reply is not None and reply.seq == request.seq and reply.text != request.text:
+        return Referent(reply.text.removeprefix(request.text).lstrip(": "), reply.about_seq, "option")
+    is_later = request.meant is not None and request.meant.kind == "answer" and state.answers  # it goes on with them
     return None if is_later else request.meant
 
 
@@ -380,9 +384,10 @@ def _new_commands(facts: TurnFacts) -> tuple[CommandState, ...]:
 
 
 def _update_commits(state: SessionState, facts: TurnFacts) -> tuple[CommitState, ...]:
-    """Return the commits after one more turn. A change without a branch is on the one that version control named last."""
+    """Return the commits after one more turn. What names no branch is on the one that version control named last."""
     changes = [(replace(one, branch=one.branch or state.branch), seq) for one, seq in facts.rewrites]
-    return advance_commits(state.commits, facts.commits, changes, facts.turn)
+    made = [(on_branch(one, state.branch), seq) for one, seq in facts.commits]
+    return advance_commits(state.commits, made, changes, facts.turn)
 
 
 # --- failures ---

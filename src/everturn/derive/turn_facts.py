@@ -14,9 +14,16 @@ from posixpath import basename
 from msgspec import Struct
 from msgspec.structs import replace
 
-from everturn.derive.artifacts import edited_file, find_mentions, listed_changes, stated_changes, told_files
+from everturn.derive.artifacts import (
+    edited_file,
+    find_mentions,
+    listed_changes,
+    stated_changes,
+    stated_deletions,
+    told_files,
+)
 from everturn.derive.call_results import CheckResult, judge_call, judge_checks, printed_error, proven_commands
-from everturn.derive.choices import ChoicePassage, Spoken, find_announcements, find_choices, find_proposed
+from everturn.derive.choices import ChoicePassage, Spoken, SpokenTurn, find_announcements, find_choices, find_proposed
 from everturn.derive.decisions import LONGEST, DecisionMark, find_decisions, likeness
 from everturn.derive.failures import (
     Complaint,
@@ -27,7 +34,7 @@ from everturn.derive.failures import (
     proven_keys,
     proves_anywhere,
 )
-from everturn.derive.file_commands import made_folders
+from everturn.derive.file_commands import made_folders, staged_files
 from everturn.derive.intent import (
     Revision,
     command_words,
@@ -36,7 +43,7 @@ from everturn.derive.intent import (
     is_role,
     read_command,
 )
-from everturn.derive.key_names import KeyName, NameCounter, given_texts
+from everturn.derive.key_names import KeyName, NameCounter, call_label, given_texts
 from everturn.derive.marker_lines import MarkerLine, find_marker_lines
 from everturn.derive.offers import Offer, find_offer, is_choice
 from everturn.derive.open_items import (
@@ -44,14 +51,16 @@ from everturn.derive.open_items import (
     find_answers,
     find_begun,
     find_call_questions,
+    find_closing_questions,
     find_findings,
+    find_lasting_offers,
+    find_next_steps,
     find_progress,
     find_put_off,
     find_service_stop,
     find_summary_steps,
     is_no_answer,
 )
-from everturn.derive.open_sentences import find_closing_questions, find_lasting_offers, find_next_steps
 from everturn.derive.plans import (
     PlanChange,
     PlanUpdate,
@@ -74,7 +83,7 @@ from everturn.derive.version_control import (
     fixes_unnamed_files,
     is_rebase,
     name_commits,
-    staged_files,
+    on_branch,
     tree_changes,
 )
 from everturn.model.archive import Artifact, Call, MessageRow, Step, Turn
@@ -89,6 +98,7 @@ _NAMING = ("prompt", "answer", "tool_output", "summary")  # fields in which a me
 _TYPED, _SAID = ("text", "queued"), ("prompt", "answer")
 _ANSWER = 20_000  # characters read of an answer, from its end
 _NO_RESULT = ("open", "orphan")
+SUBAGENT, REPORT = "subagent", "report"  # who says that a file was changed, if no call does
 _NOTE = 1_500  # characters of a note of the client; a longer one is a summary of the whole session
 
 
@@ -117,7 +127,7 @@ class CallFact(Struct, frozen=True):
 
 
 class Touch(Struct, frozen=True):
-    """A file and the action on it; `by` is "subagent" if a subagent did it."""
+    """A file and the action on it; `by` is SUBAGENT if a subagent did it, REPORT if only an answer says so."""
 
     path: str
     action: str
@@ -141,9 +151,7 @@ class TurnFacts(Struct, frozen=True):
     focus: str = ""
     marks: tuple[tuple[DecisionMark, int], ...] = ()
     choices: tuple[ChoicePassage, ...] = ()  # what a turn says was chosen
-    proposed: tuple[
-        ChoicePassage, ...
-    ] = ()  # what an answer without changes says could be: chosen if the person agrees
+    proposed: tuple[ChoicePassage, ...] = ()  # by an answer without changes: chosen if the person agrees
     lines: tuple[tuple[MarkerLine, int, str], ...] = ()  # marker lines, their message, and `person` or `agent`
     revisions: tuple[tuple[Revision, int], ...] = ()  # of what was decided before
     complaints: tuple[tuple[Complaint, int], ...] = ()
@@ -223,6 +231,7 @@ class _FactCollector:
         self.has_fixed = self.has_rebased = False
         self.near = self.said = ""  # the file that was read last, and what was said since
         self.nameless: list[tuple[str, int]] = []  # calls that changed a file without naming it
+        self.deletes = 0  # and those that deleted one
         self.prompt_names: set[str] = set()  # of files with tasks
         self.put_off: list[Saying] = []
         self.references = ReferenceFinder()
@@ -260,7 +269,7 @@ class _FactCollector:
         return TurnFacts(
             turn=turn.idx, last_seq=turn.last_seq, starter=turn.starter, requests=tuple(replace(one, meant=self.references.find(one.seq)) for one in self.requests),
             focus=self.focus, marks=tuple(self.marks),
-            choices=tuple(self._choices(changed, offer)), proposed=tuple(find_proposed(ending, self.answer.seq)) if not changed else (), lines=tuple(self.lines), revisions=tuple(self.revisions), complaints=tuple(self.complaints), confirmed=tuple(self.confirmed),
+            choices=tuple(self._choices(changed or bool(told or self.stated), offer)), proposed=tuple(find_proposed(ending, self.answer.seq)) if not changed else (), lines=tuple(self.lines), revisions=tuple(self.revisions), complaints=tuple(self.complaints), confirmed=tuple(self.confirmed),
             deeds=tuple(self.deeds[key] for key in sorted(self.deeds)),
             files=(*(Touch(one.path, one.action, one.seq) for one in artifacts), *self.stated, *told),
             folders=tuple(self.folders), trees=tuple(self.trees), commits=tuple(self.commits), rewrites=tuple(self.rewrites),
@@ -285,9 +294,15 @@ class _FactCollector:
         left = [one for one in self.nameless if one[1] not in changed.values()]
         noted = not edits.isdisjoint(changed.values())
         told = told_files(left, (self.answer.text, self.answer.seq), changed, noted, self.mentions) if left else {}
-        if left or not (changed or any(map(_SHOWS_CHANGES.search, (call.what for call in self.deeds.values())))):
-            told |= {path: self.answer.seq for path in listed_changes(self.answer.text) if path not in told}
-        return [Touch(path, "edited", seq) for path, seq in told.items()]
+        touches = [Touch(path, "edited", seq) for path, seq in told.items()]
+        touches += [
+            Touch(path, "deleted", self.answer.seq) for path in stated_deletions(self.answer.text, self.deletes)
+        ]
+        if left or not any(map(_SHOWS_CHANGES.search, (call.what for call in self.deeds.values()))):
+            known = {*told, *changed}
+            listed = [one for one in listed_changes(self.answer.text) if one[1] not in known]
+            touches += [Touch(path, action, self.answer.seq, "" if left else REPORT) for action, path in listed]
+        return touches
 
     def _lasting(self, ending: str) -> list[Saying]:
         recap = self.recap if self.recap and len(self.recap.text) <= _NOTE else Saying("", -1)
@@ -308,7 +323,7 @@ class _FactCollector:
             if seq != last or not is_proposal
         ]
         told = {likeness(mark.text) for mark, _ in self.marks}
-        return find_choices(said, bool(self.deeds), changed, told)
+        return find_choices(SpokenTurn(tuple(said), tuple(seq for seq, _ in sorted(self.deeds)), changed), told)
 
     def _take_prompt(self, row: MessageRow, message: Message) -> None:
         if row.origin == "injected":
@@ -339,7 +354,7 @@ class _FactCollector:
         command = read_command(said)
         words = said if command is None else command.typed or goal_words(said)
         self.requests.append(_request(words, said, row.seq))
-        self.references.add_request(words, row.seq, command is not None, attached)
+        self.references.add_request(words if command is None else "", row.seq, False, attached)
         if branch := find_branch(text):
             self.names.add_branch(branch, row.seq)
         self.prompt_names |= {one for one in _WORD.findall(text[-_ANSWER:]) if is_task_file(one)}
@@ -398,7 +413,7 @@ class _FactCollector:
         self.deeds[call.seq, call.idx] = self._call_fact(call, start, output, went_well)
         self._add_commits(call, start, output, went_well)
         if start.kind == "task" and went_well:
-            self.stated += [Touch(path, action, call.seq, "subagent") for action, path in stated_changes(output)]
+            self.stated += [Touch(path, action, call.seq, SUBAGENT) for action, path in stated_changes(output)]
         elif start.kind == "shell" and went_well and start.command:
             self.trees += [Touch(path, action, call.seq) for action, path in tree_changes(start.command, output)]
             self._add_places(call, start, output)
@@ -406,11 +421,8 @@ class _FactCollector:
         if call.status == "ok":
             if (plan := find_plan(start, output)) is not None:
                 self.plans.append((plan, call.seq))
-            if (
-                is_task_file(start.path or start.command.rstrip("\"' "))
-                or start.kind == "edit"
-                or writes_ticks(start.command)
-            ):
+            is_list = is_task_file(start.path or start.command.rstrip("\"' "))
+            if is_list or start.kind == "edit" or writes_ticks(start.command):
                 self._add_task_file(call, start, output)
             if start.kind == "ask":
                 self._add_answers(call, start, output)
@@ -428,6 +440,8 @@ class _FactCollector:
             self.near = edited_file(start, self.said, self.near)
             self.nameless.append((self.near, call.seq))
             self.said = ""
+        elif start.kind == "delete" and went_well and not start.path:
+            self.deletes += 1
         elif start.kind == "shell":
             self.near = ""
 
@@ -449,7 +463,9 @@ class _FactCollector:
     def _add_commits(self, call: Call, start: CallStart, output: str, went_well: bool) -> None:
         known = {one.hash for one, _ in self.commits if one.hash}
         made = find_commits(start, output, went_well)
-        self.commits += [(one, call.seq) for one in made if one.by != "subagent" or one.hash not in known]
+        self.commits += [
+            (on_branch(one, self.names.branch), call.seq) for one in made if one.by != SUBAGENT or one.hash not in known
+        ]
         self.rewrites += [(one, call.seq) for one in find_history_changes(start, output, went_well, self.names.branch)]
         self.has_rebased |= went_well and is_rebase(start)
         if not made and self.commits and (head := find_head(start, output)):
@@ -484,7 +500,7 @@ class _FactCollector:
         failed = ending.failed
         proven = (*proven_keys(start, self.workspace), *proves_anywhere(start)) if ending.how == "ok" else ()
         return CallFact(
-            seq=call.seq, what=_call_label(start), kind=start.kind, status=call.status, exit_status=call.exit_status,
+            seq=call.seq, what=call_label(start, LONGEST), kind=start.kind, status=call.status, exit_status=call.exit_status,
             outcome=call_outcome(start, ending.error_class or call.error_class, call.exit_status) if failed else "",
             error=(ending.line or printed_error(output, start.command)) if failed else "", ended=ending.text,
             keys=attempt_keys(start, self.workspace, output) if failed else proven,
@@ -496,15 +512,6 @@ class _FactCollector:
 def _request(words: str, prompt: str, seq: int) -> Saying:
     shown, wants = one_line(words, LONGEST), one_line(goal_words(prompt), _WANTS)
     return Saying(shown, seq, wants if wants != shown else "")
-
-
-def _call_label(start: CallStart) -> str:
-    if start.kind == "shell" and start.command:
-        return one_line(start.command, LONGEST)
-    about = start.path or start.command
-    if not about and isinstance(start.input, dict):
-        about = next((value for value in start.input.values() if isinstance(value, str)), "")
-    return one_line(f"{start.name} {about}", LONGEST)
 
 
 _WORD = lazy_pattern(r"[^\s/\\`\"'()<>]+")

@@ -92,7 +92,7 @@ _PLAIN = re.compile(
 _RECORDED = re.compile(r"(?<![A-Za-z_\d.,])(\d{1,12}(?:[.,]\d{1,12})*)(?!\d)")
 _WORD = r"[^\W\d_\u3040-\u30ff\u4e00-\u9fff\uac00-\ud7a3]{2,40}"
 _AFTER_IT = re.compile(
-    rf"[\s*_`'\"(（“„«]{{0,4}}(?:[个個件つ本枚条項项次位名种種개]의?)?[的の]?(?:({_CJK}{{2}})|({_WORD})(?:[ ]({_WORD}))?)"
+    rf"[\s*_`'\"(（“„«-]{{0,4}}(?:[个個件つ本枚条項项次位名种種개]의?)?[的の]?(?:({_CJK}{{2}})|({_WORD})(?:[ ]({_WORD}))?)"
 )
 _BEFORE_IT = re.compile(rf"(?:({_CJK}{{2}})|({_WORD}))(?:[ ](?:is|was|of|to|est|ist|es))?[\s:：=*_`'\"(（]{{0,4}}$", re.I)
 _LOOK_BACK = 48  # characters before a number that are looked at
@@ -104,7 +104,11 @@ _PARTLY_COUNTED = all_stems(
 
 
 _ORDINAL = {"第"}
-_LIST = re.compile(r"(?<![A-Za-z\d_/.-])\d{1,4}(?:\s?/\s?\d{1,4}){2,8}(?![\w/-]*[A-Za-z/])")
+_LIST = re.compile(r"(?<![A-Za-z\d_/.-])(?:\d{1,4}(?:\s?/\s?\d{1,4}){2,8}(?![A-Za-z/])|\d{2,5}\s?[-–~]\s?\d{2,5}(?![A-Za-z\d-]))")
+
+
+_VERSION = re.compile(r"(?<![\w.])v(\d{1,5}(?:\.\d{1,5}){1,3})(?![\w])")
+_RANGE = re.compile(r"(?<![\w.,/:-])(\d{1,5})\s?(?:[-–~]|to|bis|à|a|至|到|から)\s?(\d{1,5})(?![\d.,/:-]\d|[A-Za-z_])")
 
 
 class _Numbers(Struct):
@@ -115,13 +119,20 @@ class _Numbers(Struct):
     before: dict[str, set[str]]
 
 
-def find_number_faults(text: str, cited: str, turn: str, foreign: bool) -> Iterator[str]:
+def find_number_faults(text: str, cited: str, turn: str, spoken: str, foreign: bool) -> Iterator[str]:
     """Yield the numbers of a statement that the record lacks, or has otherwise beside the same word.
 
-    `cited` is the text of the cited messages, `turn` that of their turns. A number that only another message of the turn has must have
+    `cited` is the text of the cited messages, `turn` that of their turns, `spoken` what is said in them. A number that only another message of the turn has must have
     the same word beside it there, unless it is too long for chance or the statement is in another language (`foreign`).
     """
     prose = _spell_numbers(hide_names(text))
+    for version in _VERSION.findall(prose):
+        if not re.search(rf"(?<![\d.]){re.escape(version)}(?![\d])", turn):
+            yield f"version {version} does not occur there"
+    ranges = {match.groups() for match in _RANGE.finditer(cited)}
+    for match in _RANGE.finditer(prose):
+        if ranges and match.groups() not in ranges and {len(one) for one in match.groups()} & {len(one) for pair in ranges for one in pair}:
+            yield f"{match[0]} does not occur there"
     for series in _LIST.findall(prose):
         if not all(one in _read_numbers(cited).all for one in re.findall(r"\d+", series)):
             yield f"{series} does not occur there"
@@ -139,12 +150,21 @@ def find_number_faults(text: str, cited: str, turn: str, foreign: bool) -> Itera
         if bound and not after <= _PARTLY_COUNTED:
             yield f"the record has {', '.join(sorted(bound)[:3])} there, not {number}"
         elif number in here.all and not (led and len(number) == 1 and any(map(_is_cjk, before - _ORDINAL))):
-            continue
+            if len(number) == 1 and (other := _bound_elsewhere(number, after - _PARTLY_COUNTED, spoken)):
+                yield f"the record has {', '.join(sorted(other)[:3])} there, not {number}"
         elif len(number) == 1 and not match["unit"]:
+            led = led or _bound_elsewhere(number, after - _PARTLY_COUNTED, spoken)
             if led:
                 yield f"the record has {', '.join(sorted(led)[:3])} there, not {number}"
         elif not _stands_elsewhere(number, after | before, turn, foreign):
             yield f"the number {number} does not occur there"
+
+
+def _bound_elsewhere(number: str, after: set[str], spoken: str) -> set[str]:
+    """Return the other numbers that stand before the same word in what was said; none if this one does too."""
+    found = _read_numbers(spoken)
+    bound = {one for word in after for one in found.after.get(word, ())}
+    return set() if number in bound else bound
 
 
 def _stands_elsewhere(number: str, words: set[str], turn: str, foreign: bool) -> bool:
@@ -211,7 +231,7 @@ _NAMED_VALUE = re.compile(r"`([^`\n]{3,200})`[^`;.\n]{0,40}?(?<![\w.,/:-])(\d{2,
 def find_value_faults(text: str, cited: str) -> Iterator[str]:
     """Yield the values of named things that are others in the record: `/health` answered 200 where it has "/health → 404"."""
     for name, value in _NAMED_VALUE.findall(text):
-        pattern = rf"(?<![\w./-])/?{re.escape(normalise_quotes(name).strip().lstrip('/'))}['*|\s]*(?:[:=→|]|[-=]>|\s)\s*(?:HTTP[/\d.]*\s*)?['*]{{0,2}}(\d{{{len(value)}}})(?![\w.])"
+        pattern = rf"(?<![\w./-])/?{re.escape(normalise_quotes(name).strip().lstrip('/'))}['*|\s]*(?:[:=→|]|[-=]>|\s)\s*(?:HTTP[/\d.]*\s*|[A-Za-z]{{2,20}}\()?['*]{{0,2}}(\d{{{len(value)}}})(?![\w.])"
         values = set(re.findall(pattern, cited))
         if values and value not in values:
             yield f"{quote_short(name)} has {', '.join(sorted(values)[:3])} in the record, not {value}"

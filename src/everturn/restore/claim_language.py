@@ -7,6 +7,7 @@ commands can. Script tells Japanese, Chinese and Korean apart, small words Engli
 from __future__ import annotations
 
 import re
+from collections import Counter
 from functools import lru_cache
 
 from everturn.text.stance_words import LANGUAGE_WORDS
@@ -18,6 +19,10 @@ _WORD = re.compile(r"[^\W\d_]+")
 _LEAST_SCRIPT = 0.1  # share of the letters that a script must have; one of its characters stands for several letters
 _LEAST_LEAD = 1.5  # how much likelier the best language must be than the second
 _MAX_CHARS = 8_000
+_SHORT = 300  # characters of a message in which a single sentence counts
+_SENTENCE = re.compile(r"(?<=[.!?。！？])\s*|\n")
+_SHARED = Counter(word for small in LANGUAGE_WORDS.values() for word in small)
+_WEIGHTS = {word: 1 / count**2 for word, count in _SHARED.items()}  # a word of several languages tells little
 
 
 @lru_cache(4_096)
@@ -31,6 +36,12 @@ def find_language(text: str) -> str:
             return "ko"
         return "ja" if kana >= _LEAST_SCRIPT * (kana + han) else "zh"
     words = [word.lower() for word in _WORD.findall(prose)]
-    counts = sorted(((sum(word in small for word in words), name) for name, small in LANGUAGE_WORDS.items()), reverse=True)
+    counts = sorted(((sum(_WEIGHTS[word] for word in words if word in small), name) for name, small in LANGUAGE_WORDS.items()), reverse=True)
     (best, name), (second, _) = counts[:2]
     return name if best and best >= _LEAST_LEAD * second else ""
+
+
+def spoken_languages(text: str) -> frozenset[str]:
+    """Return the languages of a message: of a short one those of each sentence, which may differ."""
+    parts = [text, *(_SENTENCE.split(text) if len(text) <= _SHORT else ())]
+    return frozenset(map(find_language, parts)) - {""}

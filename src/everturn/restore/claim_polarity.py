@@ -19,12 +19,14 @@ from everturn.restore.grounds import all_stems, stems
 from everturn.text.stance_words import DENIAL, DENIED_CLAUSE, IN_PLACE_OF, NO_NEGATION, OPPOSITES, OPTIONAL, STILL
 
 _LEAST_ABOUT = 0.35  # share of the words of a statement that a sentence about the same thing has
+_PREFIX = 5  # letters that two forms of a word have in common
 _LEAST_SHARE = 0.5  # share of the words of a phrase that the opposite one must have
 
 _SENTENCE = re.compile(r"(?<=[.!?])\s+|[。！？\n]+")
 _CLAUSE = re.compile(
     r"[.;:!?](?=\s|$)|,(?=\s)|[，、；\"“”„«»「」『』()（）]|\s[–—-]\s"
     r"|\s(?:and|und|et|y|e)\s(?=[^,.;:!?]{1,40}?\b(?:is|are|was|were|must|should|shall|may|can|will|ist|sind|wird|muss|soll|darf|est|sont|doit|peut|es|son|debe|puede|deve|são)\b)"
+    r"|\b(?=(?:because|since|although|whereas|weil|obwohl|parce qu|puisqu|bien qu|porque|ya que|aunque|embora)\b)|(?=因为|因為|虽然|雖然)"
     r"|\b(?=but\b|however\b|sondern\b|aber\b|mais\b|pero\b|sino\b)|(?=但是|而是)",
     re.I,
 )
@@ -32,9 +34,16 @@ _CLAUSE = re.compile(
 _SHORT_QUOTATION = re.compile(r"[\"“„«「『]((?:[^\"“”„«»「」『』\s]{1,30}\s?){1,3})[\"”“»」』]")
 #: "Ready to merge: No" denies what it asks.
 _ANSWERED_NO = re.compile(r"([^\W\d_][^.:：?？\n|]{3,80})[:：?？|][\s*_']{0,6}(?:no|nein|non|não|いいえ|否|❌|✗|아니)(?![\w-])(?! (?:\w+ ){0,2}(?:changes?|errors?))", re.I)
+_NONE = re.compile(r"(?:^|(?<=[(/|,;:])|(?<=[(/|,;:] )|(?<=\bwith )|(?<=\bhas )|(?<=\bhad )|(?<=\bfound )|(?<=\bare ))(?:0|zero) (?=[a-z]{3})", re.I)
+#: "A, not B" of Chinese and Japanese, in the order of the clause.
+_CJK_CONTRASTS = (
+    (re.compile(r"([^。，、；]{1,60})(?:而不是|而非)([^。，、；]{1,60})"), r"\1 instead of \2"),
+    (re.compile(r"([^。，、；]{1,60})(?:ではなく|じゃなく|の代わりに)て?[、,]?([^。、]{1,60})"), r"\2 instead of \1"),
+)
 _PREFIXED = re.compile(r"\bun(verified|tested|changed|committed|staged|finished|resolved|supported|available|handled|published|released|implemented|documented|reachable|checked|answered|reviewed)\b", re.I)
 _MODAL = re.compile(
-    r"\b(?:always|must|required?|requires|mandatory|insists?|immer|muss|toujours|doit|il faut|siempre|debe|hay que|(?:is|are) (?:fine|okay|ok|welcome|acceptable|possible|good|encouraged)|feel free|allow(?:s|ed)?|permit(?:s|ted)?|erlaubt?|autorisée?s?|permitid[oa]s?|necessary)\b",
+    r"\b(?:always|must|required?|requires|mandatory|insists?|immer|muss|toujours|doit|il faut|siempre|debe|hay que|(?:is|are) (?:fine|okay|ok|welcome|acceptable|possible|good|encouraged)|feel free|allow(?:s|ed)?|permit(?:s|ted)?|erlaubt?|autorisée?s?|permitid[oa]s?|necessary)\b"
+    r"|允许|可以|必须|应该|应当|需要|禁止|不得|许可|許可|必ず|べき",
     re.I,
 )
 
@@ -60,6 +69,7 @@ class Phrase(Struct, frozen=True):
     optional: bool
     words: frozenset[str]
     names: frozenset[str]  # the significant ones of the words
+    refused: frozenset[str] = frozenset()  # the first words behind the negation, which it is about
 
 
 def split_sentences(text: str) -> list[str]:
@@ -73,6 +83,10 @@ def split_clauses(sentence: str) -> list[str]:
 @lru_cache(2_048)
 def read_phrases(text: str) -> tuple[Phrase, ...]:
     """Return the phrases of a text that have words."""
+    text = text.replace("()", "")
+    for pattern, contrast in _CJK_CONTRASTS:
+        text = pattern.sub(contrast, text)
+    text = _NONE.sub("no ", text)
     text = _PREFIXED.sub(r"not \1", text)
     text = _ANSWERED_NO.sub(r"not \1", _SHORT_QUOTATION.sub(r"\1", text))
     found = (phrase for clause in split_clauses(text) for phrase in _clause_phrases(clause))
@@ -107,12 +121,18 @@ def _clause_phrases(clause: str) -> Iterable[Phrase]:
     at, subject = 0, ""
     for match in inner:
         before = clause[at : match.start()]
-        if _SUBJECT_END.search(before) or _denies_verb(clause, match):  # "the token must never be logged" denies it of the token
+        if match[0].lower() in _NOBODY and not clause[match.end() :].strip(" .'"):  # "it returns nothing"
+            yield _phrase(f"{subject} {before}", not denied, behind=before)
+            return
+        if denied:
+            yield _phrase(f"{subject} {before}", True, behind=before)
+            subject = ""
+        elif _SUBJECT_END.search(before) or match[0].lower().endswith(("n't", "n’t", "cannot")) or _denies_verb(clause, match):  # "the token must never be logged" denies it of the token
             subject = before
         else:
             yield _phrase(before, denied)
         denied, at = not denied, match.end()
-    yield _phrase(f"{subject} {clause[at:]}", denied)
+    yield _phrase(f"{subject} {clause[at:]}", denied, behind=clause[at:] if at else "")
 
 
 def _denies_verb(clause: str, denial: re.Match[str]) -> bool:
@@ -122,6 +142,7 @@ def _denies_verb(clause: str, denial: re.Match[str]) -> bool:
     return known and 0 < len(before.split()) <= _LONGEST_SUBJECT and not _PREPOSITION.match(after)
 
 
+_NOBODY = ("nothing", "none", "nobody", "nichts", "rien", "nada")
 _LONGEST_SUBJECT = 5  # words
 _PREPOSITION = re.compile(r"\s*(?:to|in|on|for|with|by|from|at|as|into|para|em|com|en|con|auf|in|mit|für)\b", re.I)
 _SUBJECT_END = re.compile(r"\b(?:must|should|shall|may|can|could|will|would|is|are|was|were|has to|have to|do|does|did|has|have|had)\s*$", re.I)
@@ -133,16 +154,23 @@ _INNER_DENIAL = re.compile(
 )
 
 
-def _phrase(text: str, denied: bool, optional: bool = False) -> Phrase:
-    return Phrase(text.strip(), denied, optional, all_stems(_MODAL.sub(" ", text)), stems(text))
+def _phrase(text: str, denied: bool, optional: bool = False, behind: str = "") -> Phrase:
+    refused = frozenset[str]()
+    for word in _MODAL.sub(" ", behind).split() if denied else ():
+        if len(refused) < _REFUSED_WORDS:
+            refused |= all_stems(word)
+    return Phrase(text.strip(), denied, optional, all_stems(_MODAL.sub(" ", text)), stems(text), refused)
 
 
-def find_opposite(said: Sequence[Phrase], recorded: Sequence[Phrase]) -> Phrase | None:
+_REFUSED_WORDS = 2  # words behind a negation that it is most likely about
+
+
+def find_opposite(said: Sequence[Phrase], recorded: Sequence[Phrase], least: float = _LEAST_SHARE) -> Phrase | None:
     """Return the phrase that the record turns round; None if it agrees, or speaks of something else."""
     for phrase in said:
         same = max((_share(phrase, one) for one in recorded if _agrees(phrase, one)), default=0.0)
-        opposite = max((_share(phrase, one) for one in recorded if not _agrees(phrase, one)), default=0.0)
-        if opposite >= _LEAST_SHARE and opposite > same:
+        opposite = max((_share(phrase, one) for one in recorded if not _agrees(phrase, one) and _refuses(phrase, one)), default=0.0)
+        if opposite >= least and opposite > same:
             return phrase
     return None
 
@@ -186,11 +214,19 @@ def _names_of(recorded: Sequence[Phrase]) -> frozenset[str]:
 
 
 def _share(phrase: Phrase, other: Phrase) -> float:
-    return len(phrase.words & other.words) / len(phrase.words)
+    alike = {one[:_PREFIX] for one in other.words if len(one) >= _PREFIX and one.isalpha()}
+    common = sum(one in other.words or (one.isalpha() and one[:_PREFIX] in alike) for one in phrase.words)
+    return common / len(phrase.words)
 
 
 def _agrees(phrase: Phrase, other: Phrase) -> bool:
     return phrase.denied == other.denied and phrase.optional == other.optional
+
+
+def _refuses(phrase: Phrase, other: Phrase) -> bool:
+    """Whether what the one denies is what the other speaks of."""
+    denied, affirmed = (phrase, other) if phrase.denied else (other, phrase)
+    return not denied.refused or not denied.refused.isdisjoint(affirmed.words)
 
 
 # --- words that rule each other out, and values that were replaced ---

@@ -72,6 +72,10 @@ class ActRecord:
         """Report that something is said to have succeeded whose run, the only thing that is cited, failed."""
         if any(act.kind == "fail" or act.denied for act in acts) or not any(act.kind in _SUCCESSES for act in acts):
             return
+        for row in cited:
+            if row.kind == "notification" and _has_failed(self.ground.text(row)):
+                yield f"message {row.seq + 1} reports a failure"
+                return
         seqs = {row.seq for row in cited}
         runs = [one for one in self.deeds.runs if seqs & {one.seq, one.result_seq}]
         covered = {seq for one in runs for seq in (one.seq, one.result_seq)}
@@ -89,6 +93,8 @@ class ActRecord:
                 yield from self._deed_faults(act, turns)
             elif act.kind == "commit":
                 yield from self._commit_faults(act, turns)
+            elif act.kind == "verify":
+                yield from self._verification_faults(act, turns)
             elif act.kind == "undo":
                 yield from self._undo_faults(act)
             elif act.kind in _ON_FILES and (act.things.files or not foreign):
@@ -144,7 +150,7 @@ class ActRecord:
             not told.denied and told.kind == act.kind and (not words or words & stems(sentence))
             for _, text in self.ground.spoken
             for sentence in split_sentences(text)
-            if not sentence.endswith("?")
+            if not sentence.endswith("?") and not _PRINTED.search(sentence)
             for told in find_acts(sentence)
         )
 
@@ -156,6 +162,12 @@ class ActRecord:
         ground = self.ground
         found = [(turn, action, seq) for turn in ground.turns_of(path) for action, seq in ground.touches(turn, path)]
         return sorted(found, key=lambda one: one[2])
+
+    def _verification_faults(self, act: ClaimedAct, turns: list[int]) -> Iterator[str]:
+        """Report that something was tested or verified after which nothing was run, and of which nobody says so."""
+        ran = any(one.turn >= min(turns) for one in self.deeds.runs)
+        if not (act.denied or ran or self._says_person(act) or self._is_told(act, turns)):
+            yield "the record shows no run that verifies it"
 
     def _undo_faults(self, act: ClaimedAct) -> Iterator[str]:
         """Report that something was taken back in a session in which nothing was changed."""
@@ -356,6 +368,7 @@ _COMMANDS: dict[str, re.Pattern[str]] = {
 }  # fmt: skip
 _LISTS = re.compile(rf"\b{_GIT}(?:diff|status|show|log|commit|stash|add)\b")
 _INDEX = re.compile(r"\b(?:track\w*|index\w*|git|version control|history|repo\w*|staging|stage|cached|commits?|histor\w*|Versions\w*)\b|跟踪|索引|仓库|追跡|履歴|历史", re.I)
+_PRINTED = re.compile(r"[✓✔✗✘×❯│┃]|\d\s?ms\b|^\s*(?:at |>|\$ )|\b\d+ (?:failed|passed)\b")  # output that a person pasted
 _STATUS = re.compile(rf"\b{_GIT}status\b")
 _MAY_CHANGE = re.compile(r"(?:^|[\s;&|(])(?:sed\s+-i|perl\s+-\w*i|tee|python3?|node|npx|npm|make|bash|sh|pwsh|powershell|cp|mv|patch|Set-Content|Out-File)\b|>\s*[\w./$~]")
 _TOOLS = {
@@ -368,8 +381,8 @@ _TOOLS = {
 }
 _SHOWN = 4_000  # characters of each end of an output in which a failure would be reported
 _FAILED = re.compile(
-    r"^\s*(?:\[?(?:ERROR|FATAL)\]?[\s:]|Traceback \(most recent call last\)|BUILD FAIL|FAILED\b|\w*Error: |(?:Process )?[Ee]xit(?:ed with)? code:? [1-9])"
-    r"|\b(?:FullyQualifiedErrorId|error TS\d+|npm ERR!|exited with code [1-9]|failed with exit code [1-9]|Failed to (?:execute|compile))",
+    r"^\s*(?:\[?(?:ERROR|FATAL)\]?[\s:]|Traceback \(most recent call last\)|BUILD FAIL|FAILED\b|\w*Error: |Error (?:fetching|reading|loading|opening|creating|connecting|while|parsing|running|executing)\b|(?:Process )?[Ee]xit(?:ed with)? code:? [1-9])"
+    r"|\b(?:FullyQualifiedErrorId|error TS\d+|npm ERR!|exited with code [1-9]|failed with exit code [1-9]|Failed to (?:execute|compile)|hit your (?:usage )?limit)",
     re.MULTILINE,
 )
 _REFUSED = re.compile(
@@ -423,9 +436,9 @@ class Deeds:
         self.hidden = False  # whether a program ran that may change files unseen
         for call, start, output in ground.calls():
             self.done += _call_deeds(call, start, output)
-            if start.command:
-                failed = call.status == "error" or bool(call.exit_status) or _has_failed(output)
-                self.runs.append(RecordedRun(start.command, call.turn, call.seq, call.result_seq, failed))
+            failed = call.status == "error" or bool(call.exit_status) or _has_failed(output)
+            what = start.command or start.name
+            self.runs.append(RecordedRun(what, call.turn, call.seq, call.result_seq, failed))
             if _LISTS.search(start.command or ""):
                 self.listed += f"\n{output[:_MAX_CHARS]}"
             self.status = output[:_MAX_CHARS] if _STATUS.search(start.command or "") else self.status

@@ -20,7 +20,7 @@ from msgspec import Struct
 from everturn.model.archive import MessageRow
 from everturn.restore.claim_acts import find_acts
 from everturn.restore.claim_conflicts import find_state, has_other_state
-from everturn.restore.claim_language import find_language
+from everturn.restore.claim_language import find_language, spoken_languages
 from everturn.restore.claim_polarity import (
     Phrase,
     find_denied_choice,
@@ -38,6 +38,7 @@ from everturn.text.stance_words import AGREEMENT, LANGUAGE_NAMES, REVISION
 
 _LEAST_OWN = 0.5  # share of the words that must be the speaker's
 _MOST_FOREIGN = 0.34  # share of the words that only the other one used
+_LEAST_TURNED, _LEAST_FOREIGN = 0.5, 0.67  # share of the words of a phrase that what turns it round must have, in the same language or not
 _LEAST_COMMON = 0.4  # share of the words that a revision has in common with what it revises
 _MAX_CHARS = 20_000
 _DECIDED = ("key_decisions", "constraints", "primary_task", "high_level_goal", "artifacts")
@@ -72,15 +73,17 @@ def find_speech_faults(
         return
     rows = _speech_rows(ground, turns, cited)
     words = frozenset[str]().union(*(one.words for one in said))
-    sentences = [one for row in rows for one in _sentences_about(words, ground.speech(row))]
-    recorded = [phrase for one in sentences for phrase in read_phrases(one)]
-    turned = find_opposite(said, recorded) if recorded else None
+    sentences = [one for row in rows for one in _sentences_about(words, _prose(ground, row))]
+    printed = [one for row in cited for one in _sentences_about(words, ground.printed(row))]
+    recorded = [phrase for one in (*sentences, *printed) for phrase in read_phrases(one)]
+    turned = find_opposite(said, recorded, _LEAST_FOREIGN if foreign else _LEAST_TURNED) if recorded else None
     if turned is not None and not _last_word_agrees(ground, rows, said, words):
         yield f"the record says the opposite of {quote_short(turned.text or text)}"
     if foreign and (rules := [one for row in rows if ground.is_person(row) for one in read_phrases(ground.speech(row))]):
         if code := find_turned_code(said, text, rules):
             yield f"the record says the opposite of {quote_short(code)}"
-    if against := find_opposite_words(text, sentences, foreign):
+    against = find_opposite_words(text, sentences, foreign) if key != "next_steps" else ""
+    if against:
         yield f"the record says otherwise: {quote_short(against)}"
     if swapped := find_swapped(text, "\n".join(ground.speech(row) for row in rows)):
         yield f"{quote_short(swapped)} is what was replaced in the record"
@@ -116,9 +119,15 @@ def _speech_rows(ground: Ground, turns: list[int], cited: list[MessageRow]) -> l
     return [row for row in rows if row.origin in ("human", "model") or ground.is_person(row)]
 
 
+def _prose(ground: Ground, row: MessageRow) -> str:
+    """Return what somebody says in a message. The code blocks of the model are no speech; a person may put a wish into one."""
+    text = ground.speech(row)[:_MAX_CHARS]
+    return text if ground.is_person(row) else _FENCED.sub(" ", text)
+
+
 def _sentences_about(words: frozenset[str], text: str) -> list[str]:
     """Return the sentences that have one of the words."""
-    found = split_sentences(_FENCED.sub(" ", text[:_MAX_CHARS]))
+    found = split_sentences(text[:_MAX_CHARS])
     return [one for one in found if not words.isdisjoint(_sentence_words(one))]
 
 
@@ -129,7 +138,7 @@ def _sentence_words(sentence: str) -> frozenset[str]:
 
 # --- who said it ---
 def _attribution_faults(ground: Ground, told: Attribution, turns: list[int], cited: list[MessageRow]) -> Iterator[str]:
-    words = stems(hide_stance(told.clause)) - SPEECH_WORDS
+    words = stems(SAYS_CJK.sub(" ", hide_stance(told.clause))) - SPEECH_WORDS
     by_person = [row for row in cited if ground.is_person(row)]
     by_model = [row for row in cited if row.origin == "model" and not ground.is_person(row)]
     if told.speaker == "agent" and by_person and len(by_person) == len(cited):
@@ -167,16 +176,16 @@ def _has_said(ground: Ground, told: Attribution, words: frozenset[str], turns: l
     people = [text for row, text in ground.spoken if row.turn in near] or [text for _, text in ground.spoken]
     by_people = frozenset[str]().union(*map(stems, people))
     own, other = (by_people, by_model) if told.speaker == "person" else (by_model, by_people)
-    weights = {one: ground.weight(one) for one in words}
+    weights = {one: ground.weight(one) for one in words & (own | other)}  # the rest is the model's way to put it
     total = sum(weights.values())
     foreign = sum(weights[one] for one in words & other - own)
-    return sum(weights[one] for one in words & own) >= _LEAST_OWN * total and foreign <= _MOST_FOREIGN * total
+    return bool(words & own) and sum(weights[one] for one in words & own) >= _LEAST_OWN * total and foreign <= _MOST_FOREIGN * total
 
 
 def _is_foreign(ground: Ground, told: Attribution, rows: list[MessageRow]) -> bool:
     """Whether what is said to be said is in another language than the messages."""
     own = find_language(told.clause)
-    spoken = {find_language(text) for row in rows if (text := ground.speech(row))} - {""}
+    spoken = frozenset[str]().union(*(spoken_languages(ground.speech(row)) for row in rows))
     return bool(own and spoken) and own not in spoken
 
 
@@ -251,6 +260,8 @@ _USER_REQUESTED = r"\buser[- ](?:requested|approved|chosen|mandated|required|spe
 _LATER_PART = re.compile(rf"\b(?:after|once|when|because|since|as soon as|nachdem|weil|après que|parce que|después de que|porque|depois que)\s+(?={_PERSON}\b)", re.I)
 #: "According to the user" says nothing of what was said.
 _SAYS_WHO = re.compile(rf"\b(?:according to|laut|selon|d['’]après|según|segundo|de acordo com|seg[uú]n)\s+(?:dem\s+|de\s+)?{_PERSON}|\b(?:according to|laut|selon|según|segundo)\s+{_AGENT}", re.I)
+SAYS_CJK = re.compile(r"要求|希望|想要|请求|請求|指示|提出|提议|建议|決定|决定|选择|選択|询问|表示|提到|指出|说明|说|問|问|求め\w?|依頼|質問|指摘|提案|要望|確認|确认|요청|제안|지시|질문|결정")
+_IF_PERSON = re.compile(rf"\b(?:unless|if|until|before|wenn|falls|sofern|bis|sauf si|si|à moins que|a menos que|salvo que|hasta que|se)\s+(?={_PERSON}\b)|除非|如果用户", re.I)
 _REQUEST = re.compile(rf"\bat (?:the )?{_PERSON}['’]?s? request|\b(?:as|per) (?:the )?{_PERSON}|\bauf Wunsch|à la demande|a petición|a pedido|(?:按照?|根据|应)(?:用户|用戶)|ユーザーの(?:要望|依頼|指示)", re.I)
 _REFUSAL = re.compile(r"\b(?:reject|refus|declin|denied|abgelehnt|lehnt|rejet|rechaz|recus|rejeit)|拒绝|拒否|却下|거부", re.I)
 #: A person as the subject of a clause, who does something and is not told what to do or has something done to them.
@@ -265,7 +276,7 @@ _APPROVAL = re.compile(r"\b(?:approv|genehmig|gebilligt|approuv|aprueb|aprob|apr
 
 def _pattern(who: str) -> re.Pattern[str]:
     return re.compile(
-        rf"\b{who}{_SAYS}|{_ADVERB}{who}|{_BY}{who}|(?<![a-z]){who}(?:は|が|要求|想|希望|说|說|决定|建议|禁止|允许|提出|提议|主动|同意|拒绝|选择)".replace(
+        rf"\b{who}{_SAYS}|{_ADVERB}{who}|{_BY}{who}|(?<![a-z]){who}\s?(?:は|が|要求|想|希望|说|說|决定|建议|禁止|允许|提出|提议|主动|同意|拒绝|选择)".replace(
             r"\bユ", "ユ"
         ),
         re.I,
@@ -298,6 +309,8 @@ def find_attributions(text: str) -> list[Attribution]:
         subject = _SUBJECT.search(clause)
         who = min(hits)[1] if hits else "person" if subject else ""
         if who:
+            if _IF_PERSON.search(clause):  # "unless the user says so"
+                continue
             clause = _LATER_PART.split(clause)[-1] if _LATER_PART.search(clause) else clause
             bare, approves = _NAMES.sub(" ", clause), bool(_APPROVAL.search(clause))
             found.append(Attribution(who, bare, approves, bool(_REFUSAL.search(clause)), bool(_REQUEST.search(clause)), not hits))

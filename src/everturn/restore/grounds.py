@@ -31,6 +31,7 @@ from everturn.text.terms import index_text, terms
 
 _CACHED_MESSAGES = 256  # messages
 _CACHED_TURNS = 4
+_SHORT_OUTPUT = 3_000  # characters
 _LONGEST = 4_000_000  # characters of a turn that are compared
 #: Kinds of calls that do nothing outside their files, and kinds of messages that nobody wrote.
 _QUIET_KINDS = frozenset(("read", "edit", "create", "delete", "search", "plan"))
@@ -107,6 +108,13 @@ class Ground:
         blocks = self._records.message(row).blocks
         lines = (line for one in blocks if one.kind == "text" for line in one.text.splitlines())
         return "\n".join(filter(None, map(normalise_quotes, lines)))
+
+    def printed(self, row: MessageRow) -> str:
+        """Return what the calls of a message printed, or those whose result it is, line by line; not what they read, nor long output."""
+        calls = (call for calls in self._calls.values() for call in calls if row.seq in (call.seq, call.result_seq))
+        results = (self._records.result(call) for call in calls if call.kind not in _QUIET_KINDS)
+        texts = [one.text for one in results if one is not None and len(one.text) <= _SHORT_OUTPUT]
+        return "\n".join(filter(None, (normalise_quotes(line) for text in texts for line in text.splitlines())))
 
     def words(self, turn: int) -> TurnWords:
         if turn not in self._turns:

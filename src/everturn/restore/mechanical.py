@@ -25,7 +25,7 @@ from everturn.derive.session_state import (
     still_failing,
     unconfirmed_reports,
 )
-from everturn.derive.turn_facts import TurnFacts
+from everturn.derive.turn_facts import REPORT, TurnFacts
 from everturn.derive.version_control import CommitState
 from everturn.model.archive import Session, is_live
 from everturn.restore.budget import NAMES
@@ -348,10 +348,18 @@ def _path_endings(path: str) -> Iterator[str]:
         yield rest
 
 
+#: What became of a file, by its last action and whether the session made it.
+_ENDS = {
+    ("deleted", True): "created, then deleted",
+    **dict.fromkeys((("untracked", True), ("untracked", False)), "taken out of version control"),
+}
+
+
 def _draft_file(material: StatementMaterial, one: FileState, weight: float) -> DraftStatement:
     times = f" ×{one.count}" if one.count > 1 else f" ×{one.reads}" if one.reads > 1 and not one.count else ""
-    done = "created, then deleted" if one.action == "deleted" and one.made else f"{one.action}{times}"
-    return fact_statement(material, weight, lambda: f"`{one.path}` {done}", [(one.seq, one.path)], one.by)
+    done = _ENDS.get((one.action, one.made)) or f"{one.action}{times}"
+    label = "by the agent's report" if one.by == REPORT else one.by
+    return fact_statement(material, weight, lambda: f"`{one.path}` {done}", [(one.seq, one.path)], label)
 
 
 def _draft_item(material: StatementMaterial, one: PlanItem, weight: float) -> DraftStatement:

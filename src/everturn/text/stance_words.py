@@ -62,7 +62,7 @@ DENIED_CLAUSE = _words(
     r"|\bnicht\b|\bkein\w*\b|\bn['’e]\s?.{0,40}\b(?:pas|jamais|plus|aucun\w*)\b|^\s*pas\b"
     r"|\b(?:ist|sind|bleib\w+)\b.{0,40}\b(?:verboten|untersagt|unerwünscht|ausgeschlossen)\b|\b(?:est|sont|reste)\b.{0,40}\b(?:interdite?s?|proscrite?s?|exclue?s?)\b"
     r"|\b(?:está|están|es|son|é|são|estão|fica)\b.{0,40}\b(?:prohibid[oa]s?|proibid[oa]s?|descartad[oa]s?)\b"
-    r"|ない(?:で|こと|よう)|て(?:い)?ない|れない|できない|[はがも]ない|ない$|しない|ません|禁止|な(?:いで|くては)|するな|ずに|ではなく|지\s?(?:않|마|말|못)|안\s?(?:된|돼|되)|없(?:다|음|이|는)|不要|不得|不能|不可|不许|不許|别|勿|没有|未|不是|不用"
+    r"|ない(?:で|こと|よう)|て(?:い)?ない|ておらず|[はもが]なく|なかった|れない|できない|[はがも]ない|ない$|しない|ません|禁止|な(?:いで|くては)|するな|ずに|ではなく|지\s?(?:않|마|말|못)|안\s?(?:된|돼|되)|없(?:다|음|이|는)|(?<![差要是])不(?![仅但过同断只管论久错少妨如])|不要|不得|不能|不可|不许|不許|别|勿|没有|未|不是|不用"
 )
 #: Somebody chooses something else than before.
 REVISION = _words(
@@ -138,15 +138,24 @@ ORDER_TO_PERSON = _words(
 DONE_WITH = _words(
     r"\b(?:files?|changes?)\b.{0,40}\b(?:pre-?existing|unrelated)\b|\bunrelated\b.{0,60}\bremains?\b|\b(?:but|and) now (?:pass|work)|\b(?:further|any|more|additional) (?:assistance|help|questions|changes|adjustments|modifications|refinements?)\b|\bany of (?:those|these|the above)\b(?! .{0,40}\bcan\b)|\beven if\b|\bfeel free to\b|\bweitere fragen\b|\bautre chose\b|\balgo más\b|他に何か|其他(?:问题|需要)|\bno more tasks\b|\bnothing (?:left|remaining|more)\b|\bdifferent format\b|\bany (?:other |further )?questions\b|\banything else\b|\b(?:0|no|zero|none) [\w ]{0,30}\b(?:remain|left|pending|outstanding)"
 )
+#: The beginning of a sentence or an item that says what was done, however long it is.
+DID = _words(
+    r"(?:✅|☑|✔|🎉|\[x\])|(?:i(?:['’]ve| have)? )?(?:now |also |already |successfully )*(?:added|updated|created|fixed|removed|deleted|renamed|moved|replaced|changed|implemented|refactored|improved|installed|configured|committed|pushed|merged|cleaned|converted|corrected|enabled|disabled|extracted|introduced|rewrote|rewritten|resolved|set up|switched|simplified|verified|wrote|built|applied|adjusted|wired|deployed|completed|documented|generated|made|reverted)\b|(?:ich habe|wurden?|habe|es wurde)\b|(?:[\wäöüß-]+ ){0,6}(?:hinzugefügt|erstellt|behoben|entfernt|geändert|angepasst|aktualisiert|umgesetzt|eingebaut|korrigiert|ersetzt)\b|(?:j['’]ai|ajouté|créé|corrigé|supprimé|modifié|mis à jour|remplacé|déplacé|ajout|suppression|correction)e?s?\b|(?:he|se ha|añad[ií]|añadid|cread|corregid|eliminad|actualizad|modificad|agregu|agregad|cambi[éa]d?|implementad|adicionad|criad|corrigid|removid|atualizad|alterad|adicionei|criei|corrigi|atualizei)\w{0,3}\b|(?:добав|исправ|обнов|созда|удал|измен|реализова)\w{1,8}\b|(?:现在|我|目前)?已(?!知)|(?:新增|修复|移除|删除|更新|调整|优化|添加|完成|重写|创建)了?(?!后|之后|前)|(?:[^。、：:\n]{1,40}(?:を|は|に))?(?:追加|修正|実装|作成|変更|削除|更新|対応|設定)(?:しました|済み|済)"
+)
+#: The beginning of a sentence that warns, or tells a limit of what was done.
+CAUTION = _words(
+    r"(?:⚠️?|❗|❌|🔴)|(?:one |an? |the (?:only |one )?|important |small |quick |known )*(?:notes?|caution|warnings?|caveats?|heads[ -]?up|important|limitations?|known issues?|careful|however|unfortunately|be aware|keep in mind|please note|note that|beware|nb|fyi)\b|(?:achtung|hinweis|wichtig|vorsicht|leider|einschränkung|zu beachten|attention|remarque|à noter|important|malheureusement|limite|nota|ojo|atención|importante|advertencia|ten en cuenta|aviso|observação|atenção|infelizmente|uwaga|внимание|важно|примечание|обратите внимание)\b|(?:请|需要?)?注意|(?:重要)?(?:提示|提醒)|说明|限制|但(?:是)?|不过|只是|遗憾|注[：:]|ただし|なお|残念|制限|補足|주의|참고"
+)
+#: Asks the person to check, try or do something.
+ASKS_TO_CHECK = _words(
+    r"\bplease (?:also |now |then |just )?(?:re-?)?(?:check|confirm|verify|test|try|run|refresh|reload|start|restart|review|make sure|ensure|install|update|add|set|let me know|share|send|paste|open|rotate|fill)\b|\byou(?:['’]ll)? (?:still |may |might |will |now |also )*(?:need|have|want) to\b|\bbitte (?:\w+ ){0,4}(?:prüfe\w*|teste\w*|bestätige\w*|starte\w*|überprüfe\w*|lade\w*|führe\w*|stelle? sicher)\b|\b(?:vérifie[rz]?|teste[rz]?|relance[rz]?|redémarre[rz]?|recharge[rz]?|confirme[rz]?|assure[-z])\b|\b(?:verifica|comprueba|prueba|reinicia|recarga|confirma|asegúrate|revisa|verifique|teste|reinicie|recarregue|confirme)\b|(?:请|麻烦|需要你|你(?:需要|可以先|再|先))[^。，,；;\n]{0,12}(?:确认|检查|验证|测试|刷新|重启|重新|试|运行|执行|核对|更新|添加|提供|安装|替换)|(?:確認|テスト|実行|再起動|試し|リロード|更新|設定|お試し)[^。\n]{0,6}(?:ください|お願い|必要)|(?:проверьте|запустите|перезапустите|обновите|попробуйте|убедитесь)"
+)
 BEGUN = _words(
     r"(?:i['’]ll|i will|i['’]m(?: going to)?|let me|now i|next,? i|(?:verify|check|runn|fetch|read|writ|creat|updat|fix|add|implement|test)ing|je vais|ich werde|voy a)\b|これから|接下来|让我"
 )
 #: The line of a client's notice with which the service of a model stops the work.
 SERVICE_STOPS = lazy_pattern(
-    r"^[^\n]{0,160}?(?:\b(?:hit|reached|exceeded) (?:your|the|my) (?:[\w-]+ ){0,3}(?:limit|quota)\b|\b(?:usage|session|weekly|daily|rate|spend(?:ing)?) limit (?:was )?(?:reached|exceeded|hit)\b"
-    r"|\brate[- ]limited\b|\bAPI Error\b|\bbalance is too low\b|\binsufficient (?:credits?|quota|balance)\b|\bprompt is too long\b|\b(?:context|tokens?) (?:window|length|limit)[^\n]{0,20} exceeded\b"
-    r"|\bNot logged in\b|\bOAuth token (?:has )?expired\b|\bissue with the selected model\b|\bmodel is (?:currently )?overloaded\b|\b(?:NotFound|APIConnection|RateLimit|Authentication|ContextWindowExceeded)Error\b"
-    r"|\bstream (?:disconnected|error)\b)[^\n]{0,160}",
+    r"^[^\n]{0,160}?(?:\b(?:hit|reached|exceeded) (?:your|the|my) (?:[\w-]+ ){0,3}(?:limit|quota)\b|\b(?:usage|session|weekly|daily|rate|spend(?:ing)?) limit (?:was )?(?:reached|exceeded|hit)\b|\brate[- ]limited\b|\bAPI Error\b|\bbalance is too low\b|\binsufficient (?:credits?|quota|balance)\b|\bprompt is too long\b|\b(?:context|tokens?) (?:window|length|limit)[^\n]{0,20} exceeded\b|\bNot logged in\b|\bOAuth token (?:has )?expired\b|\bissue with the selected model\b|\bmodel is (?:currently )?overloaded\b|\b(?:NotFound|APIConnection|RateLimit|Authentication|ContextWindowExceeded)Error\b|\bstream (?:disconnected|error)\b)[^\n]{0,160}",
     re.IGNORECASE | re.MULTILINE,
 )
 #: A short answer that reports what was done.
@@ -157,6 +166,12 @@ AT_ONCE = _words(
     r"(?:now )?let me (?!know)|now,? i['’]?ll\b|i['’]ll now\b|i['’]m (?:now )?going to\b|(?:now )?(?:verifying|checking|running|fetching|reading|writing|creating|updating|fixing|adding|implementing|testing)\b(?=[^\n]{0,40}$)"
     r"|je vais maintenant|ich werde jetzt|ahora voy a|これから|接下来我|让我"
 )
+#: What could be or is recommended, as opposed to what is.
+WOULD_BE = _words(
+    r"\b(?:would|could|might|recommend\w{0,5}|suggest\w{0,4})\b",
+    r"\b(?:empfehle|empfohlen|empfiehlt|würde|könnte)n?\b", r"\brecommand(?:e|é|ons)\b|\bpourrai[st]\b",
+    r"\brecomiendo|\brecomendad[oa]|\bpodría", r"おすすめ|推奨|でしょう", r"建议|推荐|可以考虑",
+)  # fmt: skip
 #: A question in the form of an order.
 ORDERED_ANSWER = _words(
     r"(?:(?:so|then|and),? )?(?:please|kindly) (?:provide|share|confirm|specify|tell me|clarify|choose|select|pick|paste|send|name|advise|let me know (?:which|what|how|whether|where))\b"
@@ -175,6 +190,10 @@ PUT_OFF = _words(
     r"\b(?:pick|come back to|revisit|tackle|handle|address|do|fix|look at)\b[^.?!]{0,40}\b(?:later|in (?:the )?future|another time)\b|\b(?:separate|future|later|follow-?up) (?:phase|pr|issue|session|task)\b"
     r"|\bmachen wir später\b|\bspäter (?:angehen|erledigen)\b|\bon verra plus tard\b|\bplus tard\b|\bmás (?:tarde|adelante)\b|後で|また今度|以后再|稍后再|之后再"
 )
+#: Work that is done and still has to be committed, pushed, merged or released.
+NOT_RELEASED = _words(
+    rf"\b{NOT_YET} (?:been )?(?:pushed|committed|merged|released|deployed)\b|\b(?:uncommitted|unpushed|unmerged)\b|\b(?:don['’]t forget|remember) to (?:commit|push|merge|deploy|tag)\b|\b(?:commit|push|merge|tag) (?:\w+ ){{0,3}}when(?:ever)? you(?:['’]re| are)? ready\b|\bnoch nicht (?:gepusht|committet|gemergt|deployt)\b|\bpas encore (?:poussé|commité|fusionné|déployé)|\b(?:aún|todavía|ainda) (?:no|não) (?:se ha |foi )?(?:subid|confirmad|fusionad|desplegad|enviad|commit)\w*|(?:未|まだ)(?:プッシュ|コミット|マージ)|(?:别忘了|记得|尚未|还没有?|未)[^。，\n]{{0,20}}(?:推送|提交|合并|发布|push|commit)"
+)
 #: A sentence that leaves something for another turn.
 LASTING = _words(
     r"\bif you(?:['’]d| would)? (?:like|want|prefer|wish)\b.{0,160}\b(?:i can|i['’]ll|i could|me to|let me know|tell me)\b|\b(?:let me know|tell me) (?:if|when|whether)\b|\bsay (?:the )?word\b",
@@ -183,7 +202,7 @@ LASTING = _words(
     r"\bwenn du (?:willst|möchtest)|\bfalls du\b|\bbescheid\b|\bnächster schritt\b|\bspäter\b|\bnoch (?:offen|nicht (?:gepusht|committet))\b",
     r"\bsi (?:tu (?:veux|préfères)|vous (?:voulez|souhaitez|préférez))\b|\bdi(?:s|tes)-moi\b|\bprochaine étape\b|\bplus tard\b|\breste à\b",
     r"\bsi (?:quieres|prefieres|lo deseas)\b|\bavísame\b|\bdime si\b|\bpróximo paso\b|\bmás adelante\b|\bqueda(?:n)? por\b|\bpendiente",
-    r"必要(?:であれば|なら)|ご希望|次のステップ|今後|後ほど|別途|未(?:対応|実装)|如果(?:你|您)?(?:需要|想|希望)|下一步|后续|稍后|以后|尚未|还没",
+    r"必要(?:であれば|なら)|ご希望|次のステップ|今後|後ほど|別途|未(?:対応|実装)|如果(?:你|您)?(?:需要|想|希望)|下一步|后续(?=[^。，,；]{0,4}(?:可以?|再|还?需|工作|计划|版本|迭代|补|优化|扩展|任务|改进))|稍后|(?<!便于)(?<!方便)(?<!以便)以后|尚未|还没有?(?=实现|处理|添加|支持|提供|完成|接入|测试|做)",
 )
 THANKS = _words(
     r"\W*(?:(?:ok(?:ay)?|great|perfect|awesome|nice|cool|good|excellent|super|prima|parfait|perfecto|genial)\b\W*)*"
@@ -533,6 +552,9 @@ OPPOSITES = tuple(
         (r"\b(?:match(?:es|ed|ing)?|identical|consistent|agrees? with|in line with|überein\w*|identisch\w*|conforme?s?|coincid\w+|idéntic\w+)\b|一致(?!し(?:ない|て(?:い)?ない))|相符",
          r"\b(?:mismatch\w*|differ(?:s|ed|ent|ence|ences|ing)?|diverg\w+|inconsisten\w+|deviat\w+|abweich\w*|unterschied\w*|différ\w+|difier\w+|diferen\w+)\b|不一致|不符|差异|差分|ズレ|ずれ|異なる"),
         (r"\b(?:light|hell\w*|clair\w*|clar[oa]s?)\b|浅色|ライト", r"\b(?:dark|dunk\w*|sombre\w*|oscur[oa]s?|escur[oa]s?)\b|深色|暗色|ダーク"),
+        (r"\b(?:new|newest|latest|neue?[nrsm]?|nouve(?:au|lle)s?|nuev[oa]s?|nov[oa]s?)\b|新的|最新|新しい|새로운", r"\b(?:old|older|outdated|obsolete|stale|alte?[nrsm]?|veraltet\w*|ancien(?:ne)?s?|viej[oa]s?|antigu[oa]s?|antig[oa]s?|velh[oa]s?)\b|旧的?|过时|古い|오래된"),
+        (r"\b(?:exists?|present|available|in place|vorhanden|existier\w+|existe|disponibles?|disponível)\b|存在(?!し(?:ない|ません))|(?<!不)存在|可用", r"\b(?:missing|absent|lack(?:s|ing)?|unavailable|fehl(?:t|en|end\w*)|manqu\w+|falta\w*|ausente)\b|缺失|缺少|不存在|存在し(?:ない|ません)|見つから|없(?:다|음)"),
+        (r"\b(?:fast(?:er)?|quick(?:er|ly)?|schnell\w*|rapide\w*|rápid\w+)\b|更快|速い", r"\b(?:slow(?:er|ly)?|langsam\w*|lente?s?|lent[oa]s?)\b|更慢|遅い"),
         (r"\b(?:optional(?:ly)?|facultati\w+|opcional\w*)\b|可选|任意", r"\b(?:mandatory|required|compulsory|obligator\w+|verpflichtend\w*|obligatoire\w*)\b|必填|必须|必須"),
         (r"\b(?:left|links|gauche|izquierd\w+|esquerd\w+)\b|左", r"\b(?:right[- ](?:hand|side|corner)|on the right|rechts|droite|derech[oa]|direit[oa])\b|右"),
     )
