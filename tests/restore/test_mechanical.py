@@ -591,3 +591,26 @@ def test_looking_for_the_goal_of_a_long_session_is_work_in_proportion(monkeypatc
         assert goal._find_growth(SessionState(requests=requests))
         counts.append(len(looked))
     assert counts[1] <= 5 * counts[0]
+
+
+def test_a_call_that_failed_is_told_if_no_answer_reports_on_it(archive: Archive, store: Store) -> None:
+    line, use, back = archive.history.line, archive.use, archive.back
+    session = archive.take_in(
+        line("user", "Start the harbour."),
+        use("Bash", "c1", command="shipctl quay list"),
+        back("c1", "8"),
+        use("Bash", "c2", command="shipctl harbour up | tail -5"),
+        back("c2", "Error: quay locked by ann"),
+        use("Bash", "c3", command="shipctl crane up | tail -5"),
+        back("c3", "12 crates"),
+    )
+    document = build_document(store, SOURCES, session)
+    assert not document.unverified
+    assert texts(document, "still_failing") == [
+        "`shipctl harbour up | tail -5` failed in turn 1: Error: quay locked by ann"
+    ]
+    assert texts(document, "commands") == [
+        "`shipctl crane up | tail -5`",
+        "`shipctl harbour up | tail -5` → failed: Error: quay locked by ann",
+        "`shipctl quay list` → ok",
+    ]
