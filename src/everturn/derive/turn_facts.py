@@ -202,6 +202,7 @@ class _FactCollector:
         self.waiting: dict[str, tuple[Call, CallStart]] = {}
         self.requests: list[Saying] = []
         self.focus = self.model = ""
+        self.typed = ""  # what a person typed, if the message holds the text of a command too
         self.marks: list[tuple[DecisionMark, int]] = []
         self.prompts: list[tuple[str, int]] = []
         self.answers: list[tuple[str, int]] = []
@@ -232,12 +233,14 @@ class _FactCollector:
 
     def add(self, row: MessageRow, message: Message) -> None:
         self.model = message.model or self.model
+        self.typed = ""
         self._take_prompt(row, message)
         for idx, block in enumerate(message.blocks):
             if block.field in _NAMING and block.text:
                 self._add_mentions(row, block.text, block.field != "tool_output")
             if block.field in _SAID and block.text and row.origin in ("human", "model"):
-                self.names.add_message(block.text, row.seq, row.origin == "human")
+                said = self.typed if row.origin == "human" and self.typed else block.text
+                self.names.add_message(said, row.seq, row.origin == "human")
             self.estimated += estimate_tokens(block.text) if block.text and not self.tokens else 0
             if block.call is not None:
                 self.names.add_call(given_texts(block.call), row.seq)
@@ -337,6 +340,7 @@ class _FactCollector:
         said = text.replace("\r\n", "\n")
         command = read_command(said)
         words = said if command is None else command.typed or goal_words(said)
+        self.typed = words if command is not None and command.body else ""
         self.requests.append(_request(words, said, row.seq))
         self.references.add_request(words if command is None else "", row.seq, False, attached)
         if branch := find_branch(text):
