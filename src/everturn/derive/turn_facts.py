@@ -15,7 +15,7 @@ from msgspec import Struct
 
 from everturn.derive.artifacts import edited_file, find_mentions, listed_changes, stated_changes, told_files
 from everturn.derive.choices import ChoicePassage, Spoken, find_announcements, find_choices, find_proposed
-from everturn.derive.decisions import LONGEST, DecisionMark, find_decisions, likeness
+from everturn.derive.decisions import LONGEST, DecisionMark, find_decisions, find_file_rules, likeness
 from everturn.derive.failures import (
     Complaint,
     attempt_keys,
@@ -298,6 +298,8 @@ class _FactCollector:
     def _take_prompt(self, row: MessageRow, message: Message) -> None:
         if row.kind == "notice":
             self.commits += [(one, row.seq) for block in message.blocks for one in find_undone(block.text)]
+        if row.origin == "injected":
+            self.marks += [(mark, row.seq) for block in message.blocks for mark in find_file_rules(block.text)]
         prompt = "\n".join(block.text for block in message.blocks if block.field == "prompt" and block.text)
         if prompt and row.origin in ("human", "agent") and row.kind in _TYPED:
             self.near, self.said = "", prompt
