@@ -103,12 +103,11 @@ def find_file_rules(text: str) -> list[DecisionMark]:
     body = _CLIENT_PART.split(found["body"] or "")[0]
     if len(body) <= _SHORT_FILE:
         lines = [one for one in split_sentences(body) if word_count(one.text) >= _MIN_RULE]
-        kept = [_excerpt(one) for one in lines if not one.text.endswith(":")]
+        kept = [_excerpt(one) for one in lines]
     else:
-        marks = ((one, sentence_mark(one)) for one in split_sentences(body))
-        kept = [
-            mark.text for one, mark in marks if mark is not None and mark.binds and STRICT.match(one.text.strip("*_ "))
-        ]
+        lines = [one for one in split_sentences(body) if STRICT.match(one.text.strip("*_ "))]
+        kept = [mark.text for one in lines if (mark := sentence_mark(one)) is not None and mark.binds]
+    kept = [one for one in kept if not one.endswith((":", "："))]
     return [DecisionMark(one, "file", binds=True) for one in list(dict.fromkeys(kept))[:_FILE_RULES_TOLD]]
 
 
@@ -125,6 +124,8 @@ _CLIENT_PART = lazy_pattern(r"^## Skills$", re.MULTILINE)
 
 def _rule_lists(sentences: Sequence[Sentence]) -> Iterator[tuple[str, list[int]]]:
     """Yield the lists whose items are rules by the line or the heading above them, each with that line and the numbers of its items."""
+    if not any(one.is_item for one in sentences):
+        return
     above = [
         (lead or one.heading, one.heading) if one.is_item else ("", "")
         for one, lead in zip(sentences, item_leads(sentences), strict=True)
@@ -289,6 +290,8 @@ def _meaning_features(features: Sequence[str]) -> Iterator[str]:
 
 def _frames(told: Sequence[str]) -> Iterator[str]:
     """Yield what the meanings of the words of a sentence say together: that something must not break, must stay, must pass without errors."""
+    if not told:
+        return
     plain = [one for one in told if one != "person"]
     beside = set(pairwise(plain))
     yield from (name for name, pairs in _FRAMES.items() if not beside.isdisjoint(pairs))
