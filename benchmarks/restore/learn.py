@@ -162,6 +162,12 @@ def _repository(file: str) -> str:
     return file.split("/")[1]
 
 
+def source_repository(store: Store, session: Session, corpus: Path) -> str:
+    """Return the repository that the file of a session comes from."""
+    file, _ = store.file_by_id(store.version(session.version).source)
+    return _repository(str(Path(file.path.partition("#")[0]).relative_to(corpus)))
+
+
 def unit_rows(folders: Iterable[Path], archive: Path) -> Iterator[Row]:
     """Yield the sentences of `units.json` and `turns.json` whose sessions are in one of some folders."""
     for entry, said in _found_entries((UNITS, TURNS), folders, archive):
@@ -292,8 +298,7 @@ def _session_rows(store: Store, labelled: Iterable[LabelledSession], corpus: Pat
     for one in labelled:
         answers, prompts = _answers(store, one.session), _prompts(store, one.session)
         last = max(answers, default=-1)
-        file, _ = store.file_by_id(store.version(one.session.version).source)
-        repository = _repository(str(Path(file.path.partition("#")[0]).relative_to(corpus)))
+        repository = source_repository(store, one.session, corpus)
         opened = [*one.sections["open_questions"], *one.sections["next_steps"]]
         for task, items, texts in (
             ("open_sentences", opened, {last: answers.get(last, "")}),
@@ -314,7 +319,7 @@ def _choice_rows(store: Store, labelled: LabelledSession, repository: str) -> It
     for item in labelled.sections["decisions"]:
         for place in item.places:
             decided[place.message].append((place, item.firm))
-    for number, (acted, messages) in _spoken_turns(store, labelled.session).items():
+    for number, (acted, messages) in spoken_turns(store, labelled.session).items():
         last = max((seq for seq, by, _ in messages if by != "person"), default=-1)
         for seq, by, text in messages:
             for one, features in _features("choices", text, "end" if seq == last else by, acted):
@@ -325,7 +330,7 @@ def _choice_rows(store: Store, labelled: LabelledSession, repository: str) -> It
                 )
 
 
-def _spoken_turns(store: Store, session: Session) -> dict[int, tuple[bool, list[tuple[int, str, str]]]]:
+def spoken_turns(store: Store, session: Session) -> dict[int, tuple[bool, list[tuple[int, str, str]]]]:
     """Return for each turn whether the agent made calls, and its messages: seq, who speaks, and the text."""
     turns: dict[int, tuple[bool, list[tuple[int, str, str]]]] = {}
     prompts = _prompts(store, session)

@@ -2,10 +2,21 @@
 
 from __future__ import annotations
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from msgspec.structs import replace
 
-from everturn.derive.choices import SPEAKERS, ChoicePassage, Spoken, choose_passages, find_choices, find_proposed
+from everturn.derive.choices import (
+    SPEAKERS,
+    ChoicePassage,
+    Spoken,
+    SpokenTurn,
+    choice_odds,
+    choose_passages,
+    find_choices,
+    find_proposed,
+)
 from everturn.derive.decisions import likeness
 
 WORDS = st.sampled_from(
@@ -27,21 +38,55 @@ def bare(text: str) -> str:
     return "".join(one for one in text if one.isalnum())
 
 
-@given(MESSAGES, st.booleans(), st.booleans())
-def test_what_a_turn_chose_is_said_in_it_once_and_is_told_nowhere_else(
-    messages: list[Spoken], acted: bool, changed: bool
-) -> None:
-    found = find_choices(messages, acted, changed, ())
-    assert all(bare(one.text)[:80] in bare(messages[one.seq].text) for one in found)
+@st.composite
+def turns(draw: st.DrawFn, changed: bool | None = None) -> SpokenTurn:
+    messages = draw(MESSAGES)
+    calls = draw(st.lists(st.integers(0, len(messages)), max_size=4).map(sorted))
+    return SpokenTurn(tuple(messages), tuple(calls), draw(st.booleans()) if changed is None else changed)
+
+
+@given(turns())
+def test_what_a_turn_chose_is_said_in_it_once_and_is_told_nowhere_else(turn: SpokenTurn) -> None:
+    found = find_choices(turn)
+    assert all(bare(one.text)[:80] in bare(turn.messages[one.seq].text) for one in found)
     assert [one.seq for one in found] == sorted(one.seq for one in found)
-    assert sum(len(one.text.encode()) for one in found) <= 1_200
+    assert sum(len(one.text.encode()) for one in found) <= 2_400
     told = {likeness(one.text) for one in found}
-    assert told.isdisjoint(likeness(one.text) for one in find_choices(messages, acted, changed, told))
+    assert told.isdisjoint(likeness(one.text) for one in find_choices(turn, told))
 
 
-@given(MESSAGES, st.booleans())
-def test_a_turn_that_changed_files_tells_at_least_as_much(messages: list[Spoken], acted: bool) -> None:
-    assert set(find_choices(messages, acted, False, ())) <= set(find_choices(messages, acted, True, ()))
+@given(turns(changed=False))
+def test_a_turn_that_changed_files_tells_at_least_as_much(turn: SpokenTurn) -> None:
+    assert len(find_choices(turn)) <= len(find_choices(replace(turn, changed=True)))
+
+
+def weight_of(by: str, text: str, calls: tuple[int, ...] = (), changed: bool = True) -> float:
+    found = find_choices(SpokenTurn((Spoken(text, 5, by),), calls, changed))
+    return max((one.weight for one in found), default=-9.0)
+
+
+CHOSEN = "Switched the baskets from Redis to `PostgreSQL`, since they must survive a restart of the shop."
+
+
+@pytest.mark.parametrize("text", [CHOSEN, "改为使用 `PostgreSQL` 存储购物车，因为 Redis 重启后会丢失数据。"])
+def test_a_report_says_more_of_a_choice_than_a_request(text: str) -> None:
+    assert weight_of("end", text) > weight_of("person", text)
+
+
+def test_what_changed_files_and_ends_a_turn_is_likelier_a_choice() -> None:
+    assert weight_of("end", CHOSEN) > weight_of("end", CHOSEN, changed=False)
+    assert weight_of("between", CHOSEN, (1,)) > weight_of("between", CHOSEN, (1, 6, 7, 8))
+
+
+def test_titles_of_thoughts_are_no_words_of_a_choice() -> None:
+    titled = f"**Checking the store****Fixing the baskets** {CHOSEN}"
+    found = find_choices(SpokenTurn((Spoken(titled, 0, "end"),), (), True))
+    assert [one.text for one in found] == [CHOSEN]
+
+
+def test_the_later_of_two_turns_and_the_shorter_session_weigh_more() -> None:
+    assert choice_odds(0.0, 3, 5) > choice_odds(0.0, 1, 5)
+    assert choice_odds(0.0, 2, 4) > choice_odds(0.0, 8, 16)
 
 
 @given(PASSAGES, st.integers(0, 400), st.integers(0, 8))
@@ -60,8 +105,8 @@ def test_of_passages_that_say_the_same_the_last_is_kept() -> None:
 
 def test_a_document_of_the_person_states_no_choice() -> None:
     line = "We decided to use PostgreSQL instead of Redis because baskets must survive a restart.\n\n"
-    assert find_choices([Spoken(line, 0, "person")], True, True, ())
-    assert not find_choices([Spoken(line * 40, 0, "person")], True, True, ())
+    assert find_choices(SpokenTurn((Spoken(line, 0, "person"),), (1,), True))
+    assert not find_choices(SpokenTurn((Spoken(line * 40, 0, "person"),), (1,), True))
 
 
 def test_what_was_agreed_to_is_told_even_if_no_passage_is_likely_by_itself() -> None:

@@ -7,12 +7,14 @@ import pytest
 from everturn.derive.intent import (
     adds_work,
     asks_for_work,
+    body_purpose,
     command_words,
     goal_words,
     is_approval,
     is_routine_request,
     is_thanks,
     own_words,
+    read_command,
     says_nothing_new,
     word_count,
 )
@@ -215,3 +217,70 @@ def test_praise_thanks_and_a_word_to_go_on_say_nothing_new(text: str) -> None:
 )  # fmt: skip
 def test_a_report_or_a_request_is_more_than_praise(text: str) -> None:
     assert not says_nothing_new(text)
+
+
+# --- prompts that hold the text of a command ---
+_TEMPLATE = 'You **MUST** consider the user input before proceeding (if not empty).\n\n## Outline\n\n1. **Setup**: Run `setup.sh`.\n2. If empty: ERROR "nothing given"\n'
+
+
+@pytest.mark.parametrize("end", ["\n", "\r\n"])
+@pytest.mark.parametrize(
+    "template",
+    [
+        "\n## User Input\n\n```text\n{}\n```\n\n" + _TEMPLATE,
+        "# Ferry\n\n<user_request>{}</user_request>\n\n" + _TEMPLATE,
+        "# Ferry rules\n\nKeep the decks dry.\n\n" + _TEMPLATE + "\n\nARGUMENTS: {}",
+        "# Context from my IDE setup:\n\n## Open tabs:\n- deck.py: src/deck.py\n\n## My request for Codex:\n{}\n",
+        "{}\n\n--- Cursor Command: ferry.md ---\n# Ferry\n\n" + _TEMPLATE,
+    ],
+)
+@pytest.mark.parametrize(
+    "typed", ["Show the original picture beside the list of cars", "読み取り元画像を結果の横に表示するよう修正"]
+)
+def test_what_was_typed_for_a_command_is_the_goal_wherever_the_template_puts_it(
+    template: str, typed: str, end: str
+) -> None:
+    prompt = template.format(typed).replace("\n", end)
+    found = read_command(prompt.replace("\r\n", "\n"))
+    assert found is not None and found.typed == typed
+    assert goal_words(prompt.replace("\r\n", "\n")) == typed
+
+
+def test_a_command_that_was_given_nothing_is_told_by_its_name_and_purpose() -> None:
+    text = (
+        "---\ndescription: Write a plan from the specification.\n---\n\n## User Input\n\n```text\n$ARGUMENTS\n```\n\n"
+        + _TEMPLATE
+    )
+    assert goal_words(text) == "by command: Write a plan from the specification."
+    named = text + "\nThe text the user typed after `/ferry.plan` is the plan.\n"
+    assert goal_words(named) == "by command: /ferry.plan: Write a plan from the specification."
+
+
+def test_a_command_with_few_words_is_told_with_what_it_is_for() -> None:
+    text = "/moor \n\n--- Cursor Command: moor.md ---\n# Moor\n\nBrings a boat to its berth and ties it.\n\n## Usage\n\n`@moor [berth]`\n"
+    assert goal_words(text) == "/moor → Moor: Brings a boat to its berth and ties it."
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "Why does `$ARGUMENTS` stay in the prompt that is sent?",
+        "Add a heading\n\n## User Input\n\nto the form, please.",
+        "Two things:\n\n---\n\n1. fix the tests\n2. push",
+    ],
+)
+def test_a_prompt_that_speaks_of_commands_is_none(text: str) -> None:
+    assert read_command(text) is None
+
+
+@pytest.mark.parametrize(
+    ("text", "purpose"),
+    [
+        ("# Plan: Keep failed berths\n\n## TL;DR\nWhen a berth fails, keep its boats.\n\n## Step 1\n", "Plan: Keep failed berths: When a berth fails, keep its boats."),
+        ("Base directory for this skill: /home/ann/x\n\n# Asking for a review\n\nStart the reviewer to find faults early.\n", "Asking for a review: Start the reviewer to find faults early."),
+        ("<objective>\nList all open tasks and pick one.\n</objective>\n\n# [title]\n\nmore text here for nobody\n", "List all open tasks and pick one."),
+        ("You are a harbour master. Your task is to find a free berth for every boat.\n\n## Workflow\n\n1. Look around.\n", "Your task is to find a free berth for every boat."),
+    ],
+)  # fmt: skip
+def test_a_document_says_in_a_line_what_it_is_for(text: str, purpose: str) -> None:
+    assert body_purpose(text) == purpose

@@ -6,7 +6,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from everturn.derive.loose_ends import LooseEnd, advance_loose_ends, leaves_steps
+from everturn.derive.loose_ends import LooseEnd, advance_loose_ends, find_ending, leaves_steps
+from everturn.derive.turn_facts import CallFact, Saying, TurnFacts
 
 LEFT = LooseEnd("If you want, I can draft the migration guide.", 2, 7)
 ASKED = LooseEnd("Want me to draft the migration guide?", 2, 7)
@@ -59,3 +60,42 @@ def test_a_turn_that_reports_nothing_leaves_the_steps_before_it(
 @given(st.text(max_size=80), st.booleans())
 def test_work_that_was_reported_takes_the_place_of_earlier_steps(reply: str, complains: bool) -> None:
     assert not leaves_steps(reply, False, True, complains)
+
+
+# --- the end of a turn ---
+def call(seq: int, status: str = "ok", outcome: str = "") -> CallFact:
+    return CallFact(seq, "make ferry", "shell", status, outcome=outcome)
+
+
+def ended(*deeds: CallFact, answer: int = -1, stopped: int = -1) -> TurnFacts:
+    return TurnFacts(
+        turn=0, last_seq=9, starter="human", requests=(Saying("build the ferry", 0),), deeds=deeds,
+        answer=Saying("I look first.", answer) if answer >= 0 else None,
+        stopped=Saying("You've hit your limit", stopped) if stopped >= 0 else None,
+        cut_off=any(one.seq > answer for one in deeds),
+    )  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("facts", "kind"),
+    [
+        (ended(call(2), call(4, "error", "rejected"), answer=3), "refused"),
+        (ended(call(4, "open"), answer=3), "no result"),
+        (ended(call(4), answer=3), "calls"),
+        (ended(call(4), answer=3, stopped=6), "service"),
+        (ended(stopped=2), "service"),
+        (ended(call(4), answer=5), ""),
+        (ended(call(2, "error", "rejected"), answer=3, stopped=2), ""),
+        (ended(), ""),
+    ],
+)
+def test_what_came_after_the_last_answer_is_the_end(facts: TurnFacts, kind: str) -> None:
+    found = find_ending(facts)
+    assert (found.kind if found else "") == kind
+
+
+@given(st.lists(st.sampled_from([call(2), call(4, "open"), call(6, "error", "rejected")])), st.integers(-1, 8))
+def test_an_end_is_later_than_the_answer(deeds: list[CallFact], answer: int) -> None:
+    found = find_ending(ended(*sorted(deeds, key=lambda one: one.seq), answer=answer))
+    assert found is None or found.seq > answer
+    assert (found is not None) == any(one.seq > answer for one in deeds)

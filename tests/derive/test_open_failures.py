@@ -4,15 +4,14 @@ from __future__ import annotations
 
 import pytest
 
+from everturn.derive.call_results import CheckResult, judge_checks
 from everturn.derive.checks import CheckRun
 from everturn.derive.failures import Complaint
 from everturn.derive.open_failures import (
-    CheckResult,
     FailureEvent,
     OpenFailure,
     advance_failures,
     claimed_kinds,
-    judge_checks,
 )
 from everturn.model.archive import Call
 from everturn.model.conversation import CallStart
@@ -86,7 +85,7 @@ def test_a_build_that_ends_well_had_warnings_before() -> None:
 def test_subcommands_that_check_are_checks_of_any_program() -> None:
     assert verdicts("npx hardhat compile", "Error HH8: no account", 1) == [("build", "failed")]
     assert verdicts("alembic check", "Traceback (most recent call last):", 1) == [("check", "failed")]
-    assert not folded(("cd pier && npx hardhat compile", "no", 1), ("npx hardhat compile", "Compiled 3 files", None))
+    assert not folded(("cd pier && npx hardhat compile", "no", 1), ("npx hardhat compile", "Compiled 3 files", 0))
 
 
 def test_of_programs_in_a_chain_the_one_that_the_crash_names_has_failed() -> None:
@@ -94,7 +93,7 @@ def test_of_programs_in_a_chain_the_one_that_the_crash_names_has_failed() -> Non
     assert [one.run.tool for one in judged("npm pkg set type=module && ferry load", "TypeError: x", 1)] == ["ferry"]
     assert judged("./a.py && ./b.py", crash, 1)[0].run.tool == "a.py"
     assert judged("./c.py && ./b.py", crash, 1)[-1] == CheckResult(
-        CheckRun("program", "any", "b.py", alone=True), "failed", 0, "Traceback (most recent call last):"
+        CheckRun("program", "any", "b.py", alone=True), "failed", 0, "KeyError: 7"
     )
 
 
@@ -136,7 +135,7 @@ def test_a_program_fails_only_by_dying() -> None:
 def test_a_program_without_an_exit_status_fails_by_its_words() -> None:
     assert verdicts("ferry start --quay 8", "Error starting the ferry: no such quay", None) == [("program", "failed")]
     assert verdicts("ferry start --quay 8", "Error starting the ferry: it already exists", None) == []
-    assert verdicts("ferry start --quay 8", "on its way", None) == [("program", "passed")]
+    assert verdicts("ferry start --quay 8", "on its way", None) == [("program", "clean")]
 
 
 def test_a_failure_stays_until_the_same_or_a_wider_run_passes() -> None:

@@ -228,3 +228,17 @@ def test_tokens_add_up_and_say_when_some_were_estimated() -> None:
 def test_a_path_outside_the_workspace_stays_whole() -> None:
     assert local_path("/home/ann/shopping/a", "/home/ann/shop") == "/home/ann/shopping/a"
     assert local_path("C:\\shop\\a.py", "C:\\shop") == "a.py"
+
+
+def test_a_command_of_the_client_leaves_the_end_as_it_was() -> None:
+    cut = turn(
+        0,
+        requests=(Saying("build it", 0),),
+        deeds=(worked(3),),
+        cut_off=True,
+        begun=Saying("I build it", 2),
+        interrupted=True,
+    )
+    state = folded(cut, turn(1))
+    assert state.waiting and state.interrupted and state.begun and state.ending
+    assert not folded(cut, turn(1, requests=(Saying("paint it", 10),), answer=Saying("Painted.", 11))).ending

@@ -130,7 +130,7 @@ FALSE = [
     ("key_decisions", "The team agreed on quarterly releases", "it cites no turn or message"),
     ("primary_task", "All tests pass now with `pytest -q tests/test_login.py` [t2 #8]",
      "failed in turn 2 and has not succeeded since"),
-    ("primary_task", "99 tests passed [t2 #8]", "the number 99 does not occur in turn 2"),
+    ("primary_task", "99 tests passed [t2 #8]", "99 passed does not match the record"),
     ("primary_task", "Ran `cargo test` on the login tests [t2 #8]", '"cargo test" does not occur in turn 2'),
     ("primary_task", "The login tests were committed as 4f2a9c1 [t2 #8]", "commit 4f2a9c1 does not occur in turn 2"),
     ("next_steps", '"expected 401, got 500" [t2 #9]', "only the output of a tool says so"),

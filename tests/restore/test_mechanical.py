@@ -192,12 +192,15 @@ def test_the_output_of_a_check_decides_what_is_said_of_its_command(archive: Arch
     use, back = archive.use, archive.back
     session = archive.take_in(
         archive.history.line("user", "build the shop"),
-        use("Bash", "c1", command="mvn clean install"),
+        use("Bash", "c1", command="mvn clean install | tail -5"),
         back("c1", "[INFO] Scanning\n[INFO] BUILD FAILURE"),
         use("Bash", "c2", command="ls"),
         back("c2", "pom.xml"),
     )
-    assert texts(build_document(store, SOURCES, session), "commands") == ["`ls` → ok", "`mvn clean install` → failed"]
+    assert texts(build_document(store, SOURCES, session), "commands") == [
+        "`ls` → ok",
+        "`mvn clean install | tail -5` → failed: [INFO] BUILD FAILURE",
+    ]
 
 
 def test_the_document_of_the_first_turns_knows_nothing_of_the_rest(store: Store, session: Session) -> None:
@@ -292,7 +295,7 @@ def test_a_reply_is_shown_with_the_question_it_answers(archive: Archive, store: 
     document = build_document(store, SOURCES, session)
     assert texts(document, "key_decisions") == ["Which store should hold the baskets? → 2: PostgreSQL"]
     assert {one.message for one in section(document, "key_decisions").statements[0].evidence} == {1, 2}
-    assert texts(document, "requests")[0] == "2 (answers: Which store should hold the baskets?)"
+    assert texts(document, "requests")[0] == "2: PostgreSQL (answers: Which store should hold the baskets?)"
     assert texts(document, "next_steps") == ["I haven't pushed the branch."]
     assert not document.unverified
 
@@ -304,7 +307,7 @@ def test_a_command_is_the_goal_if_nothing_was_ordered_after_it(archive: Archive,
     command = "<command-name>/set-up</command-name>\n<command-args></command-args>"
     turns = (archive.history.turn(command, "The project is set up."), archive.history.turn(later, "Yes."))
     document = build_document(store, SOURCES, archive.take_in(*turns))
-    assert texts(document, "high_level_goal") == ["/set-up"]
+    assert texts(document, "high_level_goal") == ["/set-up → The project is set up."]
 
 
 @pytest.mark.parametrize(

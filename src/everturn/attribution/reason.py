@@ -177,10 +177,12 @@ class ReasonFinder:
             start = records.start(call)
             if start is None or not _CHECKS.search(start.command):
                 continue
-            from everturn.derive.open_failures import judge_checks  # its rules take a while to compile
+            from everturn.derive.call_results import judge_checks  # its rules take a while to compile
 
             result = records.result(call)
-            for check in judge_checks(call, start, result.text if result is not None else "", workspace):
+            for check in judge_checks(
+                records.with_status(call), start, result.text if result is not None else "", workspace
+            ):
                 if check.run.kind in _CHECK_KINDS:
                     yield ToolOutcome(one_line(start.command, 120), check.verdict, one_line(check.line, 160))
 

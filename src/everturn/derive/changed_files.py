@@ -21,9 +21,11 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from everturn.derive.file_book import FOLDER, FileBook, FileState, present_again
+from everturn.derive.file_commands import LOG_NAME
 from everturn.derive.paths import is_absolute, is_scratch, local_path, matches_any, plain_path, same_case
 from everturn.derive.tool_scripts import wide_targets
-from everturn.derive.turn_facts import CallFact, Touch, TurnFacts
+from everturn.derive.turn_facts import REPORT, SUBAGENT, CallFact, Touch, TurnFacts
+from everturn.derive.version_control import untracked_files
 from everturn.text.lazy_pattern import lazy_pattern
 
 NEVER = 1 << 62
@@ -67,17 +69,21 @@ def advance_files(known: Mapping[str, FileState], facts: TurnFacts, tree: TreeBe
         *_left_by_subagents(known, facts, tree),
         *shown,
         *_covered(known, facts, tree),
+        *_untracked(facts),
         *facts.folders,
     )
+    idle = _idle_tasks(facts)
     for touch in sorted(touches, key=attrgetter("seq")):
         path, given = names.find(touch)
+        is_own = path in files and files[path].count > 0
+        if path == "/" or (touch.by == SUBAGENT and touch.seq in idle) or (touch.by == REPORT and is_own):
+            continue  # the report of a review names what others changed, that of an answer what its calls did
         if touch.path.endswith("/") and touch.action == "created":
             files.make_folder(path, facts.turn, touch.seq)
             continue
-        if touch.action == "deleted" and (files.drop_folder(path) or names.was_made(path, touch.seq, files)):
+        if touch.action == "deleted" and (files.drop_folder(path) or names.is_no_loss(path, touch.seq, files)):
             continue
-        is_own = path in files and files[path].count > 0
-        if touch.action != "read" and not commits.is_own(touch, path, is_own):
+        if touch.action != "read" and not (names.is_edited(touch) or commits.is_own(touch, path, is_own)):
             continue  # a commit of what somebody else changed
         shorter = names.take_shorter(path, given)
         before = _join_states(files.get(path), shorter)
@@ -106,6 +112,14 @@ class _FileNames:
         for call in facts.deeds:
             self.labels[call.seq] = f"{self.labels.get(call.seq, '')}\n{call.what}".replace("\\", "/")
         self.own = [call for call in _well_done(facts) if call.kind == "shell"]
+        self.edited: dict[int, str] = {}  # what the calls that edit name, by message: it may also hold a commit
+        for call in facts.deeds:
+            if call.kind in CHANGES:
+                self.edited[call.seq] = f"{self.edited.get(call.seq, '')}\n{call.what}".replace("\\", "/")
+
+    def is_edited(self, touch: Touch) -> bool:
+        """Whether a call that edits files names a file."""
+        return plain_path(touch.path) in self.edited.get(touch.seq, "")
 
     def find(self, touch: Touch) -> tuple[str, str]:
         """Return the name of a file, and what gave it: "absolute" or "relative" for a call, "shell", or "told"."""
@@ -121,7 +135,7 @@ class _FileNames:
         return (same[0] if len(same) == 1 else path), given
 
     def _given(self, touch: Touch, path: str) -> str:
-        if touch.seq in self.shell or touch.by:
+        if touch.by == SUBAGENT or (touch.seq in self.shell and not self.is_edited(touch)):
             return "shell"
         plain = plain_path(touch.path)
         label = self.labels.get(touch.seq, "")
@@ -159,10 +173,14 @@ class _FileNames:
         is_rare = "/" not in path and not _COMMON.match(path)
         return is_rare or (is_absolute(known) and ("/" in path or self.files.is_root(folder)))
 
-    def was_made(self, path: str, seq: int, files: FileBook) -> bool:
-        """Whether a folder that is removed was brought by a command of the session, and not there before."""
+    def is_no_loss(self, path: str, seq: int, files: FileBook) -> bool:
+        """Whether what is removed needs no entry: a log, an emptied folder, or a folder that a command of the session brought."""
+        if path in files:
+            return False
+        if LOG_NAME.search(path) or files.is_emptied(path):
+            return True
         name = path.rsplit("/", 1)[-1]
-        if path in files or "." in name or is_scratch(path):
+        if "." in name or is_scratch(path):
             return False
         ran = (*self.tree.ran.commands, *(call.what for call in self.own if call.seq < seq))
         return any(_MAKES.search(one, 0, one.index(name)) for one in ran if name in one)
@@ -253,7 +271,7 @@ class _CommittedFiles:
 
     def is_own(self, touch: Touch, path: str, is_known: bool) -> bool:
         """Whether a change is the agent's: no commit reports it, the file is, or something that it did can have made it."""
-        if touch.seq not in self.seqs:
+        if touch.seq not in self.seqs or touch.by:
             return True
         name = path.rsplit("/", 1)[-1]
         ran = [*_lines_with(name, self.before), *_lines_with(name, self.own_text)]
@@ -325,6 +343,13 @@ _EDITS = lazy_pattern(
 )
 
 
+def _untracked(facts: TurnFacts) -> Iterator[Touch]:
+    """Yield the files that were taken out of version control and stay on the disk."""
+    for call in _well_done(facts):
+        if call.kind == "shell" and "git" in call.what:
+            yield from (Touch(path, "untracked", call.seq) for path in untracked_files(call.what))
+
+
 def _left_by_subagents(known: Mapping[str, FileState], facts: TurnFacts, tree: TreeBefore) -> Iterator[Touch]:
     """Yield files that are changed after a task of a subagent and were not before. A new repository shows all files."""
     first = -1 if tree.delegated else first_task(facts)
@@ -335,7 +360,7 @@ def _left_by_subagents(known: Mapping[str, FileState], facts: TurnFacts, tree: T
         path = local_path(one.path, tree.workspace)
         file = known.get(path)
         if one.seq > first and path not in tree.before and path not in own and not (file and file.count):
-            yield replace(one, by="subagent")
+            yield replace(one, by=SUBAGENT)
 
 
 def first_task(facts: TurnFacts) -> int:
@@ -343,6 +368,11 @@ def first_task(facts: TurnFacts) -> int:
     noted = {one.seq for one in facts.files if one.action != "read" and not one.by}
     tasks = (call for call in facts.deeds if call.kind == "task" and call.status == "ok" and call.seq not in noted)
     return min((call.seq for call in tasks if not _CHANGES_NOTHING.match(call.what)), default=NEVER)
+
+
+def _idle_tasks(facts: TurnFacts) -> set[int]:
+    """Return the tasks of subagents that change nothing."""
+    return {call.seq for call in facts.deeds if call.kind == "task" and _CHANGES_NOTHING.match(call.what)}
 
 
 #: The tool and the first words of a task that changes nothing, or the number of one to wait for, to read or to stop.
@@ -357,7 +387,8 @@ _CHANGES_NOTHING = lazy_pattern(
 def _update_file(known: FileState | None, touch: Touch, path: str, given: str, turn: int) -> FileState:
     reads = touch.action == "read"
     if known is None:
-        return FileState(path, touch.action, turn, touch.seq, int(not reads), int(reads), turn, touch.by, given)
+        is_new = touch.action == "created"
+        return FileState(path, touch.action, turn, touch.seq, int(not reads), int(reads), turn, touch.by, given, is_new)
     by = known.by if touch.by else ""
     given = max(given, known.given, key=_GIVEN.index)
     known = replace(known, path=path, by=by, given=given)

@@ -90,7 +90,7 @@ _PUSH_FAILED = (
 )  # fmt: skip
 _MERGE_FAILED = (
     *_PUSH_FAILED,
-    r"^CONFLICT ", r"^error: [^\n]*(?:merge|overwritten|conflict|could not apply)", r"^fatal: (?:You have not concluded|Exiting because of|refusing to merge|Not possible)",
+    r"^CONFLICT ", r"^error: [^\n]*(?:merge|overwritten|conflict|could not apply)", r"^fatal: (?:You have not concluded|Exiting because of|refusing to merge|Not possible)", r"^fatal: [^\n]{0,200}stash", r"^error: could not restore untracked files from stash",
 )  # fmt: skip
 FAILED_LINES: dict[str, tuple[str, ...]] = {
     "test": _TESTS_FAILED,
@@ -112,7 +112,7 @@ PASSED_LINES: dict[str, tuple[str, ...]] = {
     "build": _BUILD_PASSED,
     "commit": (r"^\[[^\]\n]+ [0-9a-f]{6,40}\] ",),
     "push": (r"^Everything up-to-date", r"^[ \t]+[0-9a-f]+\.\.[0-9a-f]+\s", r"^ \* \[new ", r"^Already up to date", r"^Fast-forward", r"set up to track"),
-    "merge": (r"^Already up to date", r"^Fast-forward", r"^[ \t]+[0-9a-f]+\.\.[0-9a-f]+\s", r"^Merge made by", r"^Successfully rebased", r"^\[[^\]\n]+ [0-9a-f]{6,40}\] "),
+    "merge": (r"^Dropped refs/stash@", r"^Already up to date", r"^Fast-forward", r"^[ \t]+[0-9a-f]+\.\.[0-9a-f]+\s", r"^Merge made by", r"^Successfully rebased", r"^\[[^\]\n]+ [0-9a-f]{6,40}\] "),
     "ci": _CI_PASSED,
 }  # fmt: skip
 NAMED_FAILURE = lazy_pattern(
@@ -125,8 +125,13 @@ CRASH = lazy_pattern(
     r"^(?:Reference|Type|Syntax|Range)Error: |^Error(?: [a-z]+){1,4}: \S|^(?:could not|cannot|failed to|unable to) (?!open|read|stat|access|find (?:module|package))\w|^(?:\w+ )?Error: (?:[a-z]+ )?E[A-Z]{4,}\b|^\W*Failed to start\b|^[ \t]*Unhandled (?:rejection|exception)|^Exception in thread|^Fatal (?:error|Python error): |^\S*Error \[ERR_\w+\]: ",
     re.MULTILINE,
 )
+#: The end of a trace of Python.
+RAISED = lazy_pattern(
+    r"^(?:E +)?((?:[A-Za-z_]\w{0,60}\.){0,8}[A-Z]\w{0,60}(?:Error|Exception|Exit|Interrupt|Failed|NotFound|Timeout)\b(?::[^\n]{0,300})?)$",
+    re.MULTILINE,
+)
 NOT_RUN = lazy_pattern(
-    r"command not found|not a valid statement separator|: ParserError:|\balready exists\b|not recognized as (?:an internal|the name)|^\S*: \S*: No such file or directory|is not a (?:\S+ )?command|"
+    r"command not found|not a valid statement separator|: ParserError:|\balready exists\b|not recognized as (?:an internal|the name)|^\S*:(?: line \d+:)? \S*: No such file or directory|is not a (?:\S+ )?command|"
     r"unrecogni[sz]ed (?:sub)?(?:command|option|argument)|[Uu]nknown (?:sub)?(?:option|flag|command|argument|arguments)|unexpected argument|[Ii]nvalid (?:option|argument|flag)|"
     r"no such (?:option|command|subcommand)|Unrecognized option|unexpected option|flag provided but not defined|^[Uu]sage: |error: the following arguments are required|"
     r"[Mm]issing script|No rule to make target|[Nn]o [Mm]akefile found|no such task|Task \S+ (?:does not exist|not found)|no task named|Script not found|Justfile does not contain|"
@@ -174,3 +179,60 @@ ONLY_FAILURES = lazy_pattern(
     r"\|\s*[ef]?grep\s+(?:-\w+\s+)*?(?:-\w*v\w*\s|[^|]{0,80}(?:fail|error|panic|✗|✘|not ok))", re.IGNORECASE
 )
 ECHO_STATUS = lazy_pattern(r"echo\s+(?:-\w+\s+)?[\"']?([^\"'$|;&]{0,40})\$(?:\?|\{?PIPESTATUS)")
+
+
+# --- how a call as a whole ended, by one line of its output ---
+#: Lines that clients and terminals add to the output of a command.
+CLIENT_LINE = lazy_pattern(
+    r"(?:Exit [Cc]ode: -?\d+|Wall time\b|Output:$|Chunk ID: |Process exited with code |Original token count: |Total output lines: |Command: |Directory: "
+    r"|Error: \(none\)|Signal: |Background PIDs: |Process Group PGID: |Shell cwd was reset to |Command executed\.$|(?:\(\S{1,40}\) )?\S{1,60}@\S{1,60}[: ][^\n]{0,200}[$%#] "
+    r"|PS [A-Z]:\\[^>\n]{0,200}>|</?[\w-]{1,40}>$|```|\W{1,200}$|\(eval\):\d+: no such file or directory: NUL)"
+)
+#: A line of a script, by its name: the settings of a shell complain in the output of any command.
+SCRIPT_LINE = lazy_pattern(r"/[^\s:]{1,200}/([\w.-]{1,60}\.(?:sh|bash|zsh)): line \d+: ")
+_ERROR_WORD = (
+    r"(?:(?i:fatal(?: error)?|(?:[a-z]+ )?error|panic|fehler|erreur|errore|erro|错误|錯誤|エラー|오류|ошибка)|ERR!)"
+)
+_STATED = (
+    rf"[>*!✖✗✘❌×⨯⚠\[ ]{{0,4}}(?:remote: |docker: |npm |\S{{1,40}}: )?{_ERROR_WORD}\]?(?:[\[ ]\w{{1,12}}\]?)?(?: occurred)? ?[:：!](?! ?(?:\(?none\b|null\b|0\b|false\b|undefined\b))\s*\S",
+    r"\[?(?:ERROR|FATAL)\]?\s+\S", r"npm (?:ERR!|error) ", r"(?:[\w.]{1,80}\.)?\w{0,60}(?:Error|Exception)(?: \[\w{1,60}\])?: \S", r"Traceback \(most recent call last\)",
+    r"[*\[\]\w ]{0,12}(?:BUILD|Build|Compilation) (?:FAILED|failed|FAILURE)\b",
+)  # fmt: skip
+_MISSING = r"(?:No such (?:file|container|device|image|host)\b|[Pp]ermission denied|Operation not permitted|Not a directory|Is a directory|cannot access|[Cc]onnection refused|Could not resolve host|Keine Berechtigung|Datei oder Verzeichnis nicht gefunden|Aucun fichier ou dossier|No existe el (?:fichero|archivo)|そのようなファイルやディレクトリはありません|没有那个文件或目录)"
+_SHELL_TROUBLE = (
+    r"[^\n]{0,160}\bcommand not found\b", rf"-?[\w./()+-]{{1,80}}(?:\[\d+\])?: [^\n]{{0,300}}{_MISSING}", r"[^\n]{0,160}\bis not recognized as (?:an internal|the name)",
+    r"\+ (?:CategoryInfo|FullyQualifiedErrorId)\s*:", r"[^\n]{0,160}\bNo module named \S", r"Command '[^'\n]{1,80}' not found",
+)  # fmt: skip
+#: Lines that say that something failed even if the command ended with status 0.
+STATES_FAILURE = lazy_pattern(f"(?:{'|'.join(_STATED)})")
+#: The same, and those that a command may print besides its work: they count where no status is seen.
+SAYS_FAILED = lazy_pattern(
+    rf"(?![Ww]arning\b|WARN)(?:{'|'.join((*_STATED, *_SHELL_TROUBLE))}|\W{{0,4}}(?:[Ff]ailed to|[Uu]nable to|[Cc]ould not|[Cc]annot|[Cc]an't) \w|\W{{0,4}}(?:BUILD|Build|build|Compilation|Command|command) (?:FAILED|failed)\b"
+    r"|[^\n]{0,80}\b(?:[Uu]nknown|[Uu]nrecogni[sz]ed|[Ii]nvalid|illegal) (?:sub)?(?:command|option|argument|flag)s?\b|curl: \(\d+\)|ssh: |\S{0,40}: \*\*\* |FAILED\b|panic: |Segmentation fault|❌ "
+    r"|\s?(?:ELIFECYCLE|ERR_\w+)|[^\n]{0,80}exit(?:ed with)? (?:code|status):? [1-9])"
+)
+#: Lines with which programs say that they did what was asked.
+SAYS_DONE = lazy_pattern(
+    r"Successfully (?:installed|uninstalled|built|tagged|created|deployed|published|copied|removed)\b|(?:added|removed|changed) \d+ packages?\b|up to date\b|Already up[ -]to[ -]date|Everything up-to-date|✨ +Done in |Done in [\d.]+m?s\b|BUILD SUCCESS|Build succeeded"
+)
+#: The complaints of a program that shows files or searches.
+OWN_TROUBLE = lazy_pattern(
+    f"(?:fatal: |{'|'.join(_SHELL_TROUBLE)}|[^\\n]{{0,80}}\\b(?:unknown|unrecognized|invalid|illegal) option\\b)"
+)
+#: Of several lines, the one to show: it names the error.
+TOLD_ERROR = lazy_pattern(rf"(?:{'|'.join(_STATED[:4])}|\+ CategoryInfo)")
+#: How a call was stopped before it was done.
+STOPPED_LINES = (
+    ("denied", lazy_pattern(r"The user doesn't want to (?:proceed|take this action)|User (?:rejected|denied|declined)\b|[^\n]{0,60}\b(?:rejected|denied|declined) by (?:the )?user\b")),
+    ("interrupted", lazy_pattern(r"\[Request interrupted by user|[^\n]{0,60}\b(?:interrupted|aborted) by (?:the )?user\b|\^C$|KeyboardInterrupt\b")),
+    ("cancelled", lazy_pattern(r"(?:[^\n]{0,120}[\[(][yY](?:es)?/[nN]o?[\])]:? ?)?(?:(?:Operation|Request|Command|Task) (?:was )?)?(?:[Cc]ancell?ed|[Aa]borted|ABORTED|Abgebrochen|Annulé|Cancelado)[.!]{0,3}$")),
+    ("timed out", lazy_pattern(r"(?:Error: )?(?:Command|The command|Process) timed out\b|[^\n]{0,60}\btimed out after \d")),
+)  # fmt: skip
+#: What a service answers that does not let the caller in, or lets nobody in for some time.
+_LOCKED_OUT = (
+    r"[^\n]{0,60}\b(?:requires? (?:authentication|authorization)|(?:not|aren't) (?:logged in|authenticated|authorized)|[Uu]nauthorized\b|[Aa]uthentication (?:failed|required)"
+    r"|(?:hit|reached|exceeded) (?:your|the) (?:[\w-]{1,20} ){0,2}(?:limit|quota)|(?:usage|rate|session) limit (?:reached|exceeded)|[Qq]uota exceeded)[^\n]{0,160}$"
+)
+LOCKED_OUT = lazy_pattern(_LOCKED_OUT)
+#: The same, and a plain error.
+REFUSED = lazy_pattern(rf"(?:MCP )?(?:[Ee]rror|ERROR)\b[: ]|{_LOCKED_OUT}")

@@ -29,12 +29,14 @@ from everturn.derive.check_lines import (
     NAMED_FAILURE,
     NOT_RUN,
     PASSED_LINES,
+    RAISED,
     RUNNING,
     STOPPED,
     TASK_NAME,
     TURBO_TASK,
 )
 from everturn.derive.check_programs import (
+    FAMILY_VALUES,
     FLAGS_WITH_VALUE,
     HARMLESS,
     SELECTORS,
@@ -42,7 +44,7 @@ from everturn.derive.check_programs import (
     CheckProgram,
     find_program,
 )
-from everturn.derive.failures import WRAPPED_COMMAND, split_shell
+from everturn.derive.failures import LOOKS, WRAPPED_COMMAND, split_shell
 from everturn.text.lazy_pattern import lazy_pattern
 from everturn.text.printable import one_line
 
@@ -191,8 +193,10 @@ class _CommandReader:
             return
         if words[:2] == ["git", "stash"]:
             # What runs while changes are put away says nothing about them.
+            was_elsewhere = self.elsewhere
             self.elsewhere = not words[2:] or words[2] in ("push", "save") or words[2].startswith("-")
-            return
+            if was_elsewhere or words[2:3] not in (["pop"], ["apply"]):
+                return
         program = find_program(words)
         if self.elsewhere:
             return
@@ -237,7 +241,7 @@ def _find_scope(program: CheckProgram) -> tuple[str, ...]:
         name, equals, value = word.partition("=")
         if name in selectors:
             scope.append(f"{selectors[name]} {value if equals else next(words, '')}".strip())
-        elif name in FLAGS_WITH_VALUE:
+        elif name in FLAGS_WITH_VALUE or (program.family, name) in FAMILY_VALUES:
             if not equals:
                 next(words, "")
         elif not word.startswith("-") and not _NUMBER.fullmatch(word) and (target := _clean_target(word)):
@@ -249,6 +253,42 @@ def _clean_target(word: str) -> str:
     word = word.replace("\\", "/").removeprefix("./").removesuffix("...")
     word = (_GLOB.split(word, maxsplit=1)[0].rpartition("/")[0] if _GLOB.search(word) else word).rstrip("/")
     return "" if word in (".", "..", "$@", "all") else word
+
+
+# --- a command line as a whole ---
+def shows_status(command: str) -> bool:
+    """Whether an exit status of 0 says of every command in a line that it went well, besides those that cannot fail."""
+    text = _HERE_DOCUMENT.sub("", _unwrap_shell(command[:_MAX_CHARS]))
+    commands = split_shell(text)
+    if len(commands) < 2 and len(command) <= _MAX_CHARS:
+        return not any(operator == "&" for _, operator in commands)
+    hidden = (simple for number, (simple, _) in enumerate(commands) if _is_hidden(commands, number, text))
+    return len(command) <= _MAX_CHARS and all(_is_harmless(simple) for simple in hidden)
+
+
+def _is_harmless(simple: str) -> bool:
+    words = _split_words(simple)
+    return not words or words[0] in HARMLESS
+
+
+def only_looks(command: str) -> bool:
+    """Whether a command line only shows or searches text: what it prints says nothing about it."""
+    commands = split_shell(_HERE_DOCUMENT.sub("", _unwrap_shell(command[:_MAX_CHARS])))
+    shown = [simple for simple, _ in commands if not _is_harmless(simple) or LOOKS.match(simple)]
+    return bool(shown) and all(LOOKS.match(simple) or _SHOWS_LOG.match(simple) for simple in shown)
+
+
+def tries_code(command: str) -> bool:
+    """Whether a command line runs code that stands in the line itself: a try, and nothing to come back to."""
+    return bool(_CODE.search(command))
+
+
+_CODE = lazy_pattern(
+    r"<<|\bgit[ \t]+stash\b(?![ \t]+(?:pop|apply|list|show|drop))|\b(?:python[\d.]*|node|bun|deno|ruby|perl|php|osascript)(?:\.exe)?[ \t]+(?:-[A-Za-z]*[cer]\b|--eval\b|eval\b|-(?:[ \t]|$))"
+)
+_SHOWS_LOG = lazy_pattern(
+    r"(?:docker(?:-compose|[ \t]+compose)?[ \t]+logs|kubectl[ \t]+(?:logs|describe|get)|journalctl|curl|wget|Invoke-WebRequest)\b"
+)
 
 
 # --- folders ---
@@ -322,7 +362,10 @@ def failing_names(text: str) -> tuple[str, ...]:
 def has_crashed(text: str) -> str:
     """Return the line with which a program died: an uncaught exception, a missing module, a panic; else ""."""
     found = CRASH.search(text)
-    return _line_at(text, found.start(), found.end()) if found else ""
+    if found is None:
+        return ""
+    raised = RAISED.findall(text, found.end()) if found[0].startswith(("Traceback", "  File")) else []
+    return one_line(raised[-1], _LINE) if raised else _line_at(text, found.start(), found.end())
 
 
 def is_no_failure(text: str) -> bool:

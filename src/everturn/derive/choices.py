@@ -2,23 +2,25 @@
 
 `find_announcements` is for the answer of a model: lines marked `Decision:`. `find_choices` is for a turn: it returns the
 passages of person and agent that most likely state what was chosen, by weights learnt from turns and sessions in which readers marked
-them (`choices.json`). `find_proposed` is for an answer to which a person may agree. Pure; work is linear.
+them: first by their words (`choices.json`), then by their place (`choice_places.json`, `python -m benchmarks.restore.choice_weights`). `find_proposed` is for an answer to which a person may agree. Pure; work is linear.
 """
 
 from __future__ import annotations
 
+import math
 import re
 from collections.abc import Container, Iterable, Iterator, Sequence
 
 from msgspec import Struct
+from msgspec.structs import replace
 
 from everturn.derive.decisions import FENCED, LONGEST, MAX_LISTED, MAX_MARKS, DecisionMark, likeness
 from everturn.derive.intent import topic_words
-from everturn.derive.open_sentences import load_weights, message_marks, sentence_features, sum_weights
+from everturn.derive.open_sentences import is_question, load_weights, message_marks, sentence_features, sum_weights
 from everturn.text.lazy_pattern import lazy_pattern
 from everturn.text.printable import one_line
 from everturn.text.sentences import Sentence, split_sentences
-from everturn.text.stance_words import CHOSEN
+from everturn.text.stance_words import CHOSEN, LEFT_TO_DO, WOULD_BE
 
 _CHOICE_CHARS = 400
 
@@ -45,21 +47,92 @@ class Spoken(Struct, frozen=True):
     by: str
 
 
-def find_choices(messages: Iterable[Spoken], acted: bool, changed: bool, told: Container[str]) -> list[ChoicePassage]:
-    """Return what a turn says was chosen, in order, if anything in it says so clearly enough.
+_FAINT, _RATED = -1.2, 24  # weight of its words that a passage of a turn needs to be rated, and how many are
+_POSSIBLE, STATED = (
+    -4.0,
+    -0.3,
+)  # log-odds in a turn: that a passage needs to be kept, and that make it a choice whatever the session
+_ASKED = 1.0  # log-odds taken from what a person writes: most of it is a request, which is told elsewhere
+_ROOM, _MOST = 2_400, 10  # bytes and passages of a turn
+_SHORT_SESSION, _LONG_SESSION = 3, 20  # turns between which the length of a session counts
+_FEW_TOPICS = 5  # words that say what a passage is about
+_TICKED = lazy_pattern(r"[^\w`\"']{0,3}[✅❌✓✔🎉⚠]")
 
-    `acted` and `changed` say whether the agent made calls and changed files; without a change more is needed. `told` are the keys
+
+class SpokenTurn(Struct, frozen=True):
+    """What was said in a turn, in order, the messages with calls, and whether files were changed."""
+
+    messages: tuple[Spoken, ...]
+    calls: tuple[int, ...] = ()
+    changed: bool = False
+
+
+def find_choices(turn: SpokenTurn, told: Container[str] = ()) -> list[ChoicePassage]:
+    """Return the passages of a turn that may state what was chosen, in order, with the log-odds that they do.
+
+    What decides besides their words is their place: who says it, what follows, and whether files were changed. `told` are the keys
     (`decisions.likeness`) of what is told elsewhere.
     """
-    weighed, is_answered = list[ChoicePassage](), False
-    for one in messages:
-        found = weigh_choices(one.text, one.by, acted, one.seq)
-        weighed += found
-        is_answered = is_answered or (one.by != "person" and bool(found))
-    least = _ALONE if not is_answered else _LIKELY if changed else _CLEAR
-    if max((one.weight for one in weighed), default=-1.0) < least:
-        return []
-    return choose_passages((one for one in weighed if likeness(one.text) not in told), _ROOM, _MOST)
+    rated = (
+        one
+        for one in _rate_passages(turn, _FAINT)
+        if likeness(one.text) not in told and not LEFT_TO_DO.search(one.text)
+    )
+    return choose_passages((one for one in rated if one.weight >= _POSSIBLE), _ROOM, _MOST)
+
+
+def _rate_passages(turn: SpokenTurn, least: float) -> Iterator[ChoicePassage]:
+    weights = load_weights("choice_places")
+    for one, features in place_features(turn, least):
+        odds = sum(weights.get(name, 0.0) * value for name, value in features)
+        asked = _ASKED if ("person", 1.0) in features else 0.0
+        yield replace(one, weight=round(odds - asked, 2))
+
+
+def place_features(turn: SpokenTurn, least: float = _FAINT) -> Iterator[tuple[ChoicePassage, list[tuple[str, float]]]]:
+    """Yield the likeliest passages of a turn by their words, and the features by which they are rated, with their values."""
+    found = [
+        (passage, one.by)
+        for one in turn.messages
+        for passage in weigh_choices(one.text, one.by, bool(turn.calls), one.seq, least)
+    ]
+    ranked = sorted(range(len(found)), key=lambda at: -found[at][0].weight)[:_RATED]
+    for rank, at in sorted(enumerate(ranked), key=lambda pair: pair[1]):
+        passage, by = found[at]
+        yield (
+            passage,
+            [
+                ("bias", 1.0),
+                ("words", passage.weight),
+                ("rank", math.log1p(rank)),
+                (by, 1.0),
+                (f"{by} words", passage.weight),
+                ("changed", float(turn.changed)),
+                ("quoted", float("`" in passage.text)),
+                ("calls after", math.log1p(sum(seq > passage.seq for seq in turn.calls))),
+                *_manner(passage.text),
+            ],
+        )
+
+
+def _manner(text: str) -> Iterator[tuple[str, float]]:
+    """Yield how a passage is put, as far as that speaks for or against it in any place."""
+    yield "asks", float(is_question(text))
+    yield "leads on", float(text.rstrip("*_ ").endswith((":", "：")))
+    yield "ticked", float(_TICKED.match(text) is not None)
+    yield "would", float(WOULD_BE.search(text) is not None)
+    yield "few words", float(len(topic_words(text)) < _FEW_TOPICS)
+
+
+def session_features(turn: int, turns: int) -> list[tuple[str, float]]:
+    """Return the features that all passages of a turn share: how late it is, and in how long a session."""
+    return [("late", turn / max(1, turns)), ("turns", math.log1p(max(_SHORT_SESSION, min(turns, _LONG_SESSION))))]
+
+
+def choice_odds(weight: float, turn: int, turns: int) -> float:
+    """Return the log-odds that a passage states what was chosen, in the whole session."""
+    weights = load_weights("choice_places")
+    return weight + sum(weights.get(name, 0.0) * value for name, value in session_features(turn, turns))
 
 
 def weigh_choices(text: str, by: str, acted: bool, seq: int = -1, least: float = 0.0) -> list[ChoicePassage]:
@@ -71,7 +144,8 @@ def weigh_choices(text: str, by: str, acted: bool, seq: int = -1, least: float =
     for one, features in zip(sentences, choice_features(text, sentences, by, acted), strict=True):
         if (weight := sum_weights(features, weights) - _doubt(one, by, len(sentences))) >= least:
             words = one.passage if one.is_item and len(one.passage) <= _CHOICE_CHARS else one.text
-            if words not in found or found[words].weight < weight:
+            words = _RUN_OF_TITLES.sub("", words)
+            if words and (words not in found or found[words].weight < weight):
                 found[words] = ChoicePassage(one_line(words.strip("_ "), _CHOICE_CHARS), weight, seq)
     return list(found.values())
 
@@ -83,9 +157,6 @@ def _doubt(one: Sentence, by: str, sentences: int) -> float:
     return _REQUESTED + _PASTED * one.pasted + _LISTED * one.is_item
 
 
-_LIKELY, _CLEAR = 0.6, 1.3  # weight that the likeliest passage needs in a turn that changed files, and in another one
-_ALONE = 2.5  # weight that the words of a person need if no answer says what was chosen: else they only request
-_ROOM, _MOST = 1_800, 12  # bytes and passages of a turn
 _LONG = 32  # sentences: a prompt of so many is a document, and such an answer explains
 _REQUESTED, _PASTED, _LISTED = 0.8, 0.8, 0.6  # of a person: any sentence, one of pasted text, one of a list
 _EXPLAINED = 0.5
@@ -96,7 +167,8 @@ def find_proposed(text: str, seq: int) -> list[ChoicePassage]:
     """Return the passages of an answer that are choices if the person agrees: its likeliest, even if none is likely by itself."""
     if not text:
         return []
-    return choose_passages(weigh_choices(text, "end", True, seq, _AGREED), _PROPOSED, MAX_LISTED // 2)
+    turn = SpokenTurn((Spoken(text, seq, "end"),), (seq,), changed=True)
+    return choose_passages(_rate_passages(turn, _AGREED), _PROPOSED, MAX_LISTED // 2)
 
 
 #: Who says something: the person, or the agent between its calls or at the end of the turn.
@@ -150,4 +222,6 @@ def states_choice(text: str) -> bool:
     return CHOSEN.search(text) is not None
 
 
+#: Titles of thoughts that some clients put before the words of an answer: `**Reading the test****Fixing it** I changed …`.
+_RUN_OF_TITLES = lazy_pattern(r"(?:\*\*[^*\n]{1,120}\*\*){2,}\W{0,3}")
 _ANNOUNCED = lazy_pattern(r"^[ \t>*_#-]{0,8}(?:Decision|Decided)(?:\*\*|__)?:(?:\*\*|__)?[ \t]*(\S.{0,2000})$", re.M)

@@ -135,10 +135,15 @@ def advance_choices(
     """Return what turns say was chosen, after one more that may begin with a reply to what was `proposed`."""
     agreed = proposed if reply is not None and reply.kind == "agreement" else ()
     said = (*agreed, *(_find_restated(reply, facts.answer) if reply is not None else ()), *facts.choices)
+    asked = {one.seq for one in facts.requests}
     new = [
-        DecisionState(one.text, facts.turn, one.seq, "choice", by="agent", weight=round(one.weight, 2)) for one in said
+        DecisionState(one.text, facts.turn, one.seq, "choice", by=_BY[one.seq in asked], weight=round(one.weight, 2))
+        for one in said
     ]
     return change_statuses(_add_new(known, new), facts)
+
+
+_BY = ("agent", "person")
 
 
 def _find_restated(reply: DecisionState, answer: Saying | None) -> list[ChoicePassage]:
@@ -151,7 +156,7 @@ def _find_restated(reply: DecisionState, answer: Saying | None) -> list[ChoicePa
 
 
 _SAME_TOPICS = 2  # words that a sentence has in common with the reply that it says again
-_RESTATED = 2.0  # its weight
+_RESTATED = 0.5  # its weight
 
 
 def _decision_state(mark: DecisionMark, turn: int, seq: int) -> DecisionState:

@@ -20,7 +20,7 @@ from itertools import groupby, pairwise, takewhile
 from msgspec import Struct
 from msgspec.structs import replace
 
-from everturn.derive.intent import ARGUMENT, is_role, word_count
+from everturn.derive.intent import is_role, read_command, word_count
 from everturn.derive.open_sentences import is_question, load_weights, message_marks, sentence_features, sum_weights
 from everturn.text.lazy_pattern import lazy_pattern
 from everturn.text.printable import one_line
@@ -144,9 +144,8 @@ def _listed_mark(sentence: Sentence, lead: str) -> DecisionMark:
 
 def _typed_words(text: str) -> str:
     """Return what a person typed behind a command whose body a client put around it, else the text."""
-    given = ARGUMENT.search(text) if len(text) > _LONG_TEXT else None
-    typed = (given[1] or given[2] or "") if given is not None else text
-    return "" if "$ARGUMENTS" in typed else typed
+    given = read_command(text) if len(text) > _LONG_TEXT else None
+    return given.typed if given is not None and given.has_slot else text
 
 
 def _likely_rules(text: str, sentences: list[Sentence], marks: list[DecisionMark | None]) -> _Found:

@@ -7,7 +7,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from msgspec import Struct
 from msgspec.structs import replace
 
-from everturn.derive.paths import is_absolute, is_scratch, same_case
+from everturn.derive.paths import has_ending, is_absolute, is_scratch, same_case
 from everturn.text.lazy_pattern import lazy_pattern
 
 FOLDER = "folder"  # what gave the name of a folder that was made
@@ -23,8 +23,9 @@ class FileState(Struct, frozen=True):
     count: int = 0
     reads: int = 0
     first: int = 0  # turn in which it first appeared
-    by: str = ""  # "subagent" if only subagents touched it
+    by: str = ""  # "subagent" if only subagents touched it, "report" if only an answer says so
     given: str = ""  # what named it best: "absolute" or "relative" (a call), "shell", "told" (an answer)
+    made: bool = False  # it was not there before the session
 
 
 class FileBook(dict[str, FileState]):
@@ -107,10 +108,17 @@ class FileBook(dict[str, FileState]):
         """Take out a folder that was made before and is removed now; whether it was."""
         return path in self and self[path].given == FOLDER and bool(self.take(path))
 
+    def is_emptied(self, folder: str) -> bool:
+        """Whether files are known in a folder and all of them are deleted. A folder in it that was removed says nothing of files."""
+        if not self.folders.get(folder):
+            return False
+        below = [path for path, one in self.items() if path.startswith(f"{folder}/") and one.count]
+        return all(path in self.gone for path in below) and any(map(has_ending, below))
+
     def delete_inside(self, folder: str) -> None:
-        """Note for the changed files of a folder that they are gone with it. Those that were only deleted are part of it."""
+        """Note for the changed files of a folder that they are gone with it. Those that were only deleted, or temporary, are part of it."""
         for path in [path for path in self if path.startswith(f"{folder}/")] if self.folders.get(folder) else ():
-            if self[path].action == "deleted" and self[path].count == 1:
+            if (self[path].action == "deleted" and self[path].count == 1) or (self[path].made and is_scratch(path)):
                 self.take(path)
             elif self[path].count:
                 self[path] = replace(self[path], action="deleted")

@@ -1,8 +1,9 @@
 """Find the files that a shell command touches, from its words.
 
 `command_touches` returns (action, path) pairs of a command that succeeded, as far as they are certain: redirections, moves and
-copies, editors such as `sed -i`, formatters with named files, scripts on the command line. What a program prints into a log
-or a temporary file is not an edit, and neither is what ends up in the folders of builds. Nothing is read from disk.
+copies, editors such as `sed -i`, formatters with named files, scripts on the command line, what an archive was unpacked to. What a
+program prints into a log or a temporary file is not an edit, and neither is what ends up in the folders of builds. Nothing is
+read from disk.
 """
 
 from __future__ import annotations
@@ -12,8 +13,8 @@ from collections.abc import Callable, Iterator
 from itertools import pairwise
 from typing import NamedTuple
 
-from everturn.derive.paths import has_ending, is_by_tools, is_generated, is_scratch, resolve_path
-from everturn.derive.tool_scripts import cmdlet_touches, written_files
+from everturn.derive.paths import PLAIN_NAMES, has_ending, is_by_tools, is_generated, is_scratch, resolve_path
+from everturn.derive.tool_scripts import UNPACKERS, cmdlet_touches, unpacked_files, written_files
 from everturn.text.lazy_pattern import lazy_pattern
 from everturn.text.shell import FOLDER_CHANGES, ShellCommand, split_commands, unfold_script, unquote_git_path
 
@@ -31,7 +32,7 @@ def command_touches(command: str, output: str, start: str = "") -> list[Touch]:
     if not scripts and not named and not _TOUCHING.search(text):
         return []
     found = [(action, place) for action, path, base in named if (place := resolve_path(base or start, path))]
-    found = [one for one in found if not is_by_tools(one[1]) and (one[0] != "deleted" or has_ending(one[1]))]
+    found = [one for one in found if not is_by_tools(one[1])]
     folder: str | None = start  # base of relative paths; None when in doubt
     left: list[str | None] = []  # the folders to which `popd` returns
     for one in split_commands(unfold_script(text), complete=len(command) <= MAX_CHARS):
@@ -59,7 +60,7 @@ def _touches_in(one: ShellCommand, output: str, folder: str | None, scripts: lis
         yield from command_touches(one.words[2].text, output, folder) if folder is not None else ()
     for action, path in _touches(one, output):
         place = resolve_path(folder, path)
-        if place and (action == "read" or not _is_by_product(action, place, one.document)):
+        if place and (action == "read" or not _is_by_product(action, place, one)):
             yield action, place
     if scripts and _RUNS_SCRIPT.match(one.name):
         places = ((action, resolve_path(folder, path)) for action, path in scripts)
@@ -71,11 +72,16 @@ _RUNS_SCRIPT = lazy_pattern(r"(?:\S*/)?(?:python[\d.]*|node|bun|ruby|uv|poetry)\
 LOG_NAME = lazy_pattern(r"\.(?:log|out|err|pid|tmp|bak|orig)\b[^/]{0,20}$", re.IGNORECASE)
 
 
-def _is_by_product(action: str, path: str, authored: bool) -> bool:
-    """Whether a file only holds what a program printed or built. A here-document is written by the agent."""
+def _is_by_product(action: str, path: str, one: ShellCommand) -> bool:
+    """Whether a file only holds what a program printed or built. A here-document and what `echo` prints are written by the agent."""
     if is_by_tools(path):
         return True
-    return action == "created" and not authored and (is_scratch(path) or LOG_NAME.search(path) is not None)
+    if action != "created" or one.document:
+        return False
+    return LOG_NAME.search(path) is not None or (is_scratch(path) and one.name not in _PRINTERS)
+
+
+_PRINTERS = frozenset(("echo", "printf"))
 
 
 def _touches(one: ShellCommand, output: str) -> Iterator[Touch]:
@@ -88,8 +94,7 @@ def _touches(one: ShellCommand, output: str) -> Iterator[Touch]:
         yield from _program_touches(program, names[1:], output)
     elif names and any(name in _FIXERS for name in names[:4]):
         yield from _fixed_files(names, output)
-    if names and names[0] in _MANAGERS and (manifest := _manifest(names)):
-        yield "edited", manifest
+    yield from _brought_files(names, output)
     yield from (("read", file.text) for file in one.inputs if file.sure)
     if names and (target := _TARGETS.get(names[0])) is not None:
         yield from (("created", file) for option, file in pairwise(names[1:]) if target.fullmatch(option))
@@ -99,6 +104,14 @@ def _touches(one: ShellCommand, output: str) -> Iterator[Touch]:
             ("created", file) for option, file in pairwise(words) if _OUT.fullmatch(option) and has_ending(file)
         )
     yield from (("created", file.text) for sign, file in one.outputs if file.sure and sign[0] != "2")
+
+
+def _brought_files(names: list[str], output: str) -> Iterator[Touch]:
+    """Yield the manifest that a package manager changes, and what an archive is unpacked to."""
+    if names and names[0] in _MANAGERS and (manifest := _manifest(names)):
+        yield "edited", manifest
+    if names and names[0] in UNPACKERS:
+        yield from (("created", path) for path in unpacked_files(names, output))
 
 
 # --- formatters and fixers ---
@@ -206,8 +219,13 @@ def _copy_touches(operands: list[str]) -> Iterator[Touch]:
     *sources, target = operands
     if len(sources) > 1 or target.endswith("/") or target.rsplit("/", 1)[-1] in (".", ".."):
         yield from (("created", f"{target.rstrip('/')}/{source.rstrip('/').rsplit('/', 1)[-1]}") for source in sources)
-    elif "." in target.rsplit("/", 1)[-1] or "." not in sources[0].rsplit("/", 1)[-1]:
+    elif _is_file(target) or "." not in sources[0].rsplit("/", 1)[-1]:
         yield "created", target  # else `mv a.py src`: most likely a folder, but not certain
+
+
+def _is_file(path: str) -> bool:
+    name = path.rsplit("/", 1)[-1]
+    return "." in name or name in PLAIN_NAMES
 
 
 def _read_parts(operands: list[str]) -> Iterator[Touch]:
@@ -220,7 +238,7 @@ _READS, _DELETES, _CREATES = _touch_each("read"), _touch_each("deleted"), _touch
 _GREP, _RG, _SED, _PERL = "EFGPivwxclLonqhHsabzyTUrR", "niwFoclvSsuNHIUPx", "nErsuz", "pnlaws0-7"
 _CONTEXT = r"(?:after-|before-)?context|max-count"
 _PROGRAMS: dict[str, _Program] = {
-    "rm": _Program(_DELETES, lazy_pattern(r"-[rRfvdiI]+|--(?:recursive|force|verbose)")),
+    "rm": _Program(_DELETES, lazy_pattern(r"-[rRfvdiI]+|--(?:recursive|force|verbose)|-(?:[Rr]ecurse|[Ff]orce)")),
     "rmdir": _Program(_DELETES, lazy_pattern(r"-[pv]+|--(?:parents|verbose|ignore-fail-on-non-empty)")),
     "git rm": _Program(_DELETES, lazy_pattern(r"-[rfq]+|--(?:force|quiet)")),
     "mv": _Program(_move_touches, lazy_pattern(r"-[fvi]+|--(?:force|verbose)")),
@@ -341,7 +359,7 @@ _TARGETS = {
 _OUT = lazy_pattern(r"--out(?:put)?(?:-?file)?")
 #: A command without any of these certainly touches no file that could be named.
 _TOUCHING = lazy_pattern(
-    rf"[<>]|--out|\b(?:{'|'.join(sorted({re.escape(name.split()[-1]) for name in (*_PROGRAMS, *_TARGETS, *_FIXERS, *_MANAGERS)}))})(?!\w)"
+    rf"[<>]|--out|\b(?:{'|'.join(sorted({re.escape(name.split()[-1]) for name in (*_PROGRAMS, *_TARGETS, *_FIXERS, *_MANAGERS, *UNPACKERS)}))})(?!\w)"
 )
 
 
@@ -391,6 +409,17 @@ def last_folder(command: str, start: str = "") -> str | None:
         if one.name in FOLDER_CHANGES:
             folder = enter_folder(folder, one)
     return folder
+
+
+def staged_files(command: str) -> list[str]:
+    """Return the files that `git add` names one by one."""
+    found = []
+    for one in split_commands(command):
+        words = [word.text for word in one.words]
+        is_add = "git" in words[:2] and "add" in words
+        if is_add and not any(word in ("-A", "--all", "-u", ".", "-p") for word in words):
+            found += [word for word in words[words.index("add") + 1 :] if not word.startswith("-") and has_ending(word)]
+    return [word for word in found if not set("*?[$") & set(word)]
 
 
 # --- The files that git and patch report as changed ---

@@ -58,7 +58,7 @@ _COMMAND_ARGS = lazy_pattern(r"<command-args>(.{0,4000}?)</command-args>", re.DO
 #: Commands of a client that say nothing about the work.
 CLIENT_COMMANDS = frozenset(
     "clear compact model exit quit help config cost login logout resume status doctor memory mcp hooks agents plugin plugins "
-    "chrome add-dir feedback bug rewind todos tasks release-notes upgrade theme vim fast effort context usage ide terminal-setup permissions rename export init-terminal reload-plugins skills".split()
+    "chrome add-dir feedback bug rewind todos tasks release-notes upgrade theme vim fast effort context usage ide terminal-setup permissions rename export init-terminal reload-plugins skills rate-limit-options extra-usage".split()
 )
 
 
@@ -84,6 +84,15 @@ def command_words(text: str) -> str:
     return f"/{found[1]} {given[1].strip() if given else ''}".strip()
 
 
+def asked_words(prompt: str, is_command: bool = False) -> str:
+    """Return what a person asked for in a prompt, by which its session is known; "" for a command that only steers the client."""
+    if is_command:
+        return command_words(prompt) if prompt.startswith("<") else ""
+    text = prompt.replace("\r\n", "\n")
+    command = read_command(text)
+    return prompt if command is None else command.typed or goal_words(text)
+
+
 def word_count(text: str) -> int:
     """Return how many words a text has. Two characters of Chinese or Japanese count as one word."""
     wide = len(_WIDE.findall(text))
@@ -91,6 +100,64 @@ def word_count(text: str) -> int:
 
 
 _WIDE = lazy_pattern(r"[\u3040-\u30ff\u3400-\u9fff\uac00-\ud7af]")
+
+
+# --- prompts that hold the text of a command ---
+class CommandPrompt(Struct, frozen=True):
+    """What a person typed, and the template around it."""
+
+    typed: str  # "" if the command was given nothing
+    name: str = ""  # of the command, as `/name`, if the prompt says it
+    has_slot: bool = True  # for what is typed
+    body: str = ""  # the template; "" if the client only put the request below its own notes
+
+
+def read_command(text: str) -> CommandPrompt | None:
+    """Return what was typed and the template of a prompt; None if it is no command."""
+    head = text[:_READ]
+    if (found := _SLOT.search(head)) is not None:
+        return _filled(text, found, next((one for one in found.groups() if one is not None), ""))
+    if (found := _ENDING.search(text, max(0, len(text) - _READ))) is not None:
+        return CommandPrompt(found[2].strip(), _command_name(text), body=text[: found.start()] if found[1] else "")
+    if (found := _INSERTED.search(head)) is not None and (typed := head[: found.start()].strip()):
+        return CommandPrompt(typed, _command_name(typed), body=head[found.end() :])
+    if _UNFILLED.search(head):
+        return CommandPrompt("", _command_name(head), body=text)
+    if (found := _TITLED.match(head)) is not None:
+        return CommandPrompt("", found[1], False, text)
+    return None
+
+
+def _filled(text: str, slot: re.Match[str], typed: str) -> CommandPrompt:
+    words, body = typed.strip(), f"{text[: slot.start()]}\n{text[slot.end() :]}"
+    return CommandPrompt("" if _PLACEHOLDER.fullmatch(words) else words, _command_name(body), body=body)
+
+
+def _command_name(text: str) -> str:
+    """Return the name of the command that a text says was typed."""
+    found = _TYPED_NAME.search(text[:_READ])
+    return next(one for one in found.groups() if one) if found is not None else ""
+
+
+#: Where a template holds what was given to it: below a heading, in a fence or a paragraph, or in a tag.
+_SLOT = lazy_pattern(
+    r"^#{1,6}[ \t]*(?:user (?:input|request|query|message|prompt)|arguments?|input)[ \t]*:?\s*\n\s*```\w{0,10}\n(.{0,20000}?)\n?```"
+    r"|^user input:[ \t]*\n\s*(\S.{0,4000}?)\n[ \t]*\n"
+    r"|^<(?:user[-_ ](?:input|request|query|prompt)|arguments)>(.{0,20000}?)</(?:user[-_ ](?:input|request|query|prompt)|arguments)>",
+    re.I | re.M | re.DOTALL,
+)
+#: Where the rest of a prompt is what the person asks for.
+_ENDING = lazy_pattern(
+    r"^(?:#{1,6}[ \t]*my request for \w{1,20}[ \t]*:?[ \t]*$|(ARGUMENTS):)(.{0,20000})\Z", re.I | re.M | re.DOTALL
+)
+#: A line with which a client begins a file that it puts in: `--- Cursor Command: plan.md ---`.
+_INSERTED = lazy_pattern(r"^-{3,}[ \t]+\w[^\n]{2,120}[^\n-][ \t]+-{3,}[ \t]*$", re.M)
+#: The name of a command as the title of its text.
+_TITLED = lazy_pattern(r"\s*#[ \t]+`?(/[a-z][\w.:-]{1,60})`?[ \t]*(?:[—–:-][ \t]|$)", re.I | re.M)
+#: A place that was given nothing.
+_UNFILLED = lazy_pattern(r"^[ \t#]*\$ARGUMENTS[ \t]*$", re.M)
+_TYPED_NAME = lazy_pattern(r"\btyped after `?(/[\w.:-]{2,60})|^(/[a-z][\w.:-]{1,60})(?=\s|\Z)", re.I | re.M)
+_PLACEHOLDER = lazy_pattern(r"\$ARGUMENTS|\$\{?\w{1,20}\}?|\{\{?\w{1,20}\}?\}|")
 
 
 # --- requests that say what is wanted ---
@@ -108,6 +175,18 @@ def asks_for_work(text: str) -> bool:
     if (word_count(words) < 4 and not names_subject(words)) or SMALL_TALK.match(words) or says_nothing_new(words):
         return False
     return not (_LOOK.match(words) and word_count(words) <= 12)
+
+
+def opens_session(text: str) -> bool:
+    """Whether a request is what a session is known by: it asks for work, be it by a command without arguments."""
+    return asks_for_work(text) or is_bare_command(text)
+
+
+def is_bare_command(text: str) -> bool:
+    """Whether a request is a command without arguments that does not only steer the client."""
+    words = text.strip()
+    name = words[1:].replace(":", "").replace("-", "")
+    return words.startswith("/") and name.isalnum() and words[1:] not in CLIENT_COMMANDS
 
 
 def adds_work(text: str) -> bool:
@@ -144,17 +223,38 @@ def goal_words(text: str) -> str:
     described, text = _DESCRIPTION.findall(text[:_READ]), _FRONT_MATTER.sub("\n", text[:_READ])
     if command := command_words(text):
         return fit_request(command, _TITLE)
-    if (given := ARGUMENT.search(text)) is not None:
-        typed = (given[1] or given[2] or "").strip()
-        words = _typed_goal(typed) if typed not in ("", "$ARGUMENTS") else ""
-        purpose = " ".join(described or _stated_purpose(text)) if word_count(words) < _GROWTH else ""
-        told = ": ".join(one for one in (purpose, words) if one)
-        return fit_request(told, _TITLE) if words else f"{BY_COMMAND}{purpose}"
+    if (given := read_command(text)) is not None:
+        return _command_goal(given, described)
     if is_role(text):
         orders = [one.text for one in split_sentences(text) if TASK_ORDER.match(one.text.lstrip("*_ "))]
         chosen = [one for one in orders if word_count(one) > 3][:2] or _document_goal(text)
         return fit_request(" ".join(dict.fromkeys(chosen)) or own_words(text) or text, _TITLE)
     return _typed_goal(text)
+
+
+def _command_goal(given: CommandPrompt, described: list[str]) -> str:
+    """Return what was typed for a command; if that says little, with what the command is for."""
+    words = _typed_goal(given.typed) if given.typed else ""
+    if word_count(words) >= _GROWTH or (words and not given.body):
+        return words
+    purpose = " ".join(described) or body_purpose(given.body) or _first_step(given.body)
+    if words and words.startswith(given.name or "/"):
+        return fit_request(join_meaning(words, purpose), _TITLE)
+    if not words:
+        named = given.name if not purpose.startswith(given.name) else ""
+        return fit_request(f"{BY_COMMAND}{': '.join(one for one in (named, purpose) if one)}", _TITLE)
+    return fit_request(": ".join(one for one in (purpose, words) if one), _TITLE)
+
+
+def _first_step(text: str) -> str:
+    """Return the first item of the lists in a text."""
+    items = (one.text for one in split_sentences(text) if one.is_item and not one.text.endswith((":", "：")))
+    return next((one for one in items if word_count(one) >= _SHORTEST), "")
+
+
+def join_meaning(words: str, meant: str) -> str:
+    """Return a request with what it refers to."""
+    return f"{words} → {meant}" if meant else words
 
 
 def _typed_goal(text: str) -> str:
@@ -174,15 +274,10 @@ def _typed_goal(text: str) -> str:
 
 
 PASTED, BY_COMMAND = "pasted: ", "by command: "  #: begin the words of a prompt of which the person typed nothing
-#: What a person gave to a command whose text is sent as the prompt.
-ARGUMENT = lazy_pattern(
-    r"^#{1,3}[ \t]*(?:user (?:input|request|query|message|prompt)|arguments?|input)[ \t]*:?\s*\n\s*```\w{0,10}\n(.{0,20000}?)\n?```|^user input:[ \t]*\n\s*(\S.{0,4000}?)\n[ \t]*\n",
-    re.I | re.M | re.DOTALL,
-)
 _HEADING = lazy_pattern(r"^#{1,6}[ \t]+(\S[^\n]{0,200})$", re.M)
 #: Headings that name a part of a document and not its subject.
 _PART = lazy_pattern(
-    r"\W*(?:\d+[.)]?\s*)?(?:the |project )?(?:context|background|role|user|outline|instructions?|important|notes?|rules|error|system|overview|summary|introduction|mandatory|about you|your (?:role|task)|task|goal|checklist purpose)\b",
+    r"\W*(?:\d+[.)]?\s*)?(?:the |project )?(?:context|background|role|user|outline|instructions?|important|notes?|rules|error|system|overview|summary|introduction|mandatory|prerequisites?|preamble|workflow|inputs?|usage|when to use|steps|about you|your (?:role|task)|task|goal|checklist purpose)\b",
     re.I,
 )
 _ERROR_TITLE = lazy_pattern(r"\W*(?:\w+ )?(?:error|exception|traceback|stack trace)\b", re.I)
@@ -229,6 +324,37 @@ def _document_goal(text: str) -> Iterator[str]:
     last = sentences[-1] if sentences else None
     if last is not None and not last.is_item and ASKING.search(last.text) and last.text not in lead:
         yield last.text
+
+
+def body_purpose(text: str) -> str:
+    """Return in a line what the text of a command or a document is for: its description, or its title with its first sentence."""
+    if described := _DESCRIPTION.search(text):
+        return described[1]
+    text = _BASE_FOLDER.sub("", _FRONT_MATTER.sub("\n", text[:_READ]))
+    top = _HEADING.search(text)
+    is_first = top is not None and not text[: top.start()].strip()
+    title = top[1].strip(" #*_`") if top is not None and is_first and not _PART.match(top[1]) else ""
+    below = text[top.end() :] if top is not None and title else text
+    sentences = [one for one in split_sentences(_TAG.sub("\n", below[:_END])) if word_count(one.text) >= _SHORTEST]
+    told = [one.text for one in sentences if not (one.is_item or one.text.endswith((":", "："))) and one.text != title]
+    roles = [one for one in told if is_role(one) and not _TOLD.match(one)]
+    said = [one for one in told if one not in roles and one[0].isalnum() and not _BESIDES.match(one)][:1]
+    opens = bool(title) or (not is_first and any(text.find(one[:_SHORT_REPLY], 0, _TOP) >= 0 for one in said))
+    purpose = [*said, *_stated_purpose(text)] if opens else [*_stated_purpose(text), *roles[:1]]
+    words = _LABEL.sub("", next(iter(purpose), ""))
+    return one_line(": ".join(one for one in (title, words) if one), _LONGEST)
+
+
+_TOP = 300  # characters in which a text without a title says it
+_SHORTEST = 4  # words of a sentence that says what a document is for
+#: Sentences that say how a document is used, and not what for.
+_BESIDES = lazy_pattern(
+    r"\W*(?:if|note|the text the user typed|you \W{0,2}must\W{0,2} consider the user input|use this|\*\*[^*]{1,40}:\*\*)(?:\b|$)",
+    re.I,
+)
+_BASE_FOLDER = lazy_pattern(r"\A\s*Base directory for this skill:[^\n]{0,400}\n", re.I)
+_LABEL = lazy_pattern(r"\A\W*(?:purpose|goal|objective|description)\W{0,3}:\W*", re.I)
+_TAG = lazy_pattern(r"</?[a-z][\w-]{0,40}>", re.I)
 
 
 def _stated_purpose(text: str) -> Iterator[str]:

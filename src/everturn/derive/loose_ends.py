@@ -1,7 +1,8 @@
 """What an answer offered, asked or put off, as long as nobody takes it up.
 
 `leaves_steps` says whether a turn leaves open what was to do before it. `advance_loose_ends` keeps offers from turn to turn. A reply of the person settles what the last answer put to them; what
-a turn asks for, does or reports takes up an earlier offer about the same. Pure. Never raises.
+a turn asks for, does or reports takes up an earlier offer about the same. `find_ending` says how a turn ended if no answer reports on
+its last calls: a call that was refused or has no result, or a service that stopped the work. Pure. Never raises.
 """
 
 from __future__ import annotations
@@ -11,7 +12,9 @@ from collections.abc import Iterable
 
 from msgspec import Struct
 
+from everturn.derive.choices import STATED
 from everturn.derive.intent import asks_question, content_terms, is_approval, is_thanks, loose_terms
+from everturn.derive.open_sentences import is_question
 from everturn.derive.turn_facts import TurnFacts
 from everturn.text.lazy_pattern import lazy_pattern
 from everturn.text.stance_words import AGREEMENT, PUT_TO_PERSON
@@ -28,13 +31,14 @@ class LooseEnd(Struct, frozen=True):
     @property
     def is_question(self) -> bool:
         """Whether it asks the person something."""
-        return self.text.rstrip("*_\"') ").endswith(("?", "？"))
+        return is_question(self.text)
 
 
 def fold_loose_ends(known: Iterable[LooseEnd], facts: TurnFacts) -> tuple[LooseEnd, ...]:
     """Return what is left after one more turn, with what its answer offers and puts off."""
     said = [words for one in facts.requests for words in (one.text, one.wants)]
-    said += [one.text for one in (facts.answer, *facts.choices) if one] + [one.subject for one, _ in facts.commits]
+    said += [one.text for one in (facts.answer,) if one] + [one.text for one in facts.choices if one.weight >= STATED]
+    said += [one.subject for one, _ in facts.commits]
     done = [call.what for call in facts.deeds if call.kind == "shell" and call.status == "ok" and not call.exit_status]
     deeds = _name_deeds(done, (one.url for one, _ in facts.commits))
     reply = facts.requests[0].text if facts.requests and facts.starter == "human" else ""
@@ -110,3 +114,35 @@ _DEED_NAMES = {
     "commit": lazy_pattern(r"\b(?:un)?commit(?:ted|ting)?\b|committet|コミット|提交", re.IGNORECASE),
     "pr": lazy_pattern(r"\bPRs?\b|\bpull requests?\b", re.IGNORECASE),
 }
+
+
+# --- the end of a turn ---
+_NO_RESULT = ("open", "orphan")
+
+#: What can come last in a turn, after its last answer.
+ENDINGS = ("service", "refused", "no result", "calls")
+
+
+class Ending(Struct, frozen=True):
+    """What came last in a turn, after its last answer."""
+
+    kind: str  # of ENDINGS
+    text: str  # the last call, or the words of the service
+    seq: int
+    result: str = ""  # how that call ended
+
+
+def find_ending(facts: TurnFacts) -> Ending | None:
+    """Return what came last in a turn; None if that is an answer, or nothing was done."""
+    answer = facts.answer.seq if facts.answer else -1
+    if facts.stopped is not None and facts.stopped.seq > answer:
+        return Ending("service", facts.stopped.text, facts.stopped.seq)
+    last = facts.deeds[-1] if facts.deeds else None
+    if last is None or last.seq <= answer or not facts.cut_off:
+        return None
+    if last.outcome == "rejected":
+        return Ending("refused", last.what, last.seq)
+    if last.status in _NO_RESULT:
+        return Ending("no result", last.what, last.seq)
+    ended = last.status if last.exit_status is None else f"exit {last.exit_status}"
+    return Ending("calls", last.what, last.seq, f"{ended}: {last.error}".rstrip(": "))

@@ -1,6 +1,6 @@
 """Open failures: checks whose last run failed, and what a person reported, until a run or the person says it is over.
 
-`judge_checks` says how each check of a call ended. `advance_failures` folds the calls, edits and prompts of a turn, in order,
+`advance_failures` folds the calls, edits and prompts of a turn, in order,
 into the list of `OpenFailure`s. A failed run opens one, a later success of the same or a wider run closes it; a narrower
 success closes it when the runs together cover every file that the failed run named. Wrong calls, probes, missing programs,
 denials, interrupts and time limits neither open nor close anything. Pure; the list is bounded.
@@ -9,52 +9,24 @@ denials, interrupts and time limits neither open nor close anything. Pure; the l
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator
-from itertools import takewhile
+from collections.abc import Iterable
 from posixpath import basename
 
 from msgspec import Struct
 from msgspec.structs import replace
 
-from everturn.derive.check_lines import (
-    CUT_SHORT,
-    ECHO_STATUS,
-    ECHOED,
-    LISTS_RUNS,
-    NEWEST_RUN,
-    NO_OUTPUT,
-    ONLY_FAILURES,
-    PROBLEM,
-    SAVED,
-    TROUBLE,
-    UNCONFIGURED,
-)
-from everturn.derive.checks import (
-    CheckOutcome,
-    CheckRun,
-    command_words,
-    covers,
-    failing_names,
-    find_checks,
-    has_crashed,
-    holds_target,
-    is_no_failure,
-    is_related,
-    is_running,
-    read_output,
-    shown_part,
-)
+from everturn.derive.call_results import EDITOR, CheckResult
+from everturn.derive.changed_files import CHANGES
+from everturn.derive.checks import CheckRun, covers, holds_target, is_related
 from everturn.derive.failures import Complaint
 from everturn.derive.intent import is_other_topic
-from everturn.model.archive import Call
-from everturn.model.conversation import CallStart
+from everturn.derive.paths import local_path
+from everturn.derive.turn_facts import TurnFacts
 from everturn.text.stance_words import CLAIMS_PASS, UNSURE
 
 _MOST_OPEN = 100
 _MOST_CHANGED = 5
 _LAST_SAID = 3  # reports of the same trouble that are kept besides the first and the last
-_EDITOR = "editor"  # the kind of a check that the editor made when a file was saved
-_SHORT = 1_500  # characters of an output that is nothing but a message about a wrong call
 _COMMON_TERMS = 2
 _SOON = 3  # turns within which one common term is enough
 #: Turns without a repetition after which what was changed since counts as accepted.
@@ -63,25 +35,6 @@ _TACIT_PROGRAM = 3  # of a program after whose failure files were changed
 _SPEAKS_FOR_FIX = frozenset(("test", "build", "types", "check"))
 _LONG_AGO = 40  # the same for any other check
 _OTHER_TOPICS = 2  # messages about other things after which a report counts as settled; one more if nothing was changed
-#: Classes of errors after which nothing is known about the check.
-_NOT_CHECKED = frozenset(("rejected", "interrupted", "cancelled", "timeout", "unknown_tool", "invalid_input"))
-_STOP_STATUS = frozenset((124, 126, 127, 130, 137, 143))
-#: Kinds that fail only if their output says so: they also end with an error for other reasons.
-_TOLD_BY_OUTPUT = frozenset(("commit", "push", "merge", "ci", "program"))
-#: Kinds whose programs are the project's own: when one dies, there is no summary.
-_MAY_CRASH = frozenset(("test", "build", "check"))
-#: Tools that print nothing when all is well.
-_QUIET_KINDS = frozenset(("types", "lint", "build"))
-
-
-class CheckResult(Struct, frozen=True):
-    """How one check of a call ended."""
-
-    run: CheckRun
-    verdict: str  # failed | passed | clean: nothing in the output speaks of a failure
-    count: int = 0
-    line: str = ""
-    names: tuple[str, ...] = ()  # failing files, tests or packages, as far as the output names them
 
 
 class EarlierReport(Struct, frozen=True):
@@ -121,172 +74,6 @@ class OpenFailure(Struct, frozen=True):
         return self.run.kind if self.run is not None else "reported"
 
 
-# --- one call ---
-def judge_checks(call: Call, start: CallStart, output: str, workspace: str = "") -> tuple[CheckResult, ...]:
-    """Return how the checks of a call ended; those about which nothing is known are left out."""
-    if start.kind in ("edit", "create") and call.status == "ok":
-        return _judge_saved(start, output)
-    if start.kind != "shell" or not start.command or call.status in ("open", "orphan"):
-        return ()
-    runs = find_checks(start.command, workspace, _given_folder(start))
-    text = shown_part(output) if runs else ""
-    if not runs or call.error_class in _NOT_CHECKED or is_running(text):
-        return ()
-    failed = call.status == "error" or bool(call.exit_status)
-    if failed:
-        return tuple(_judge_failed(runs, text, call.exit_status, start.command))
-    judged = tuple(_judge_succeeded(runs, text, call.exit_status == 0, start.command))
-    return judged + _judge_hooks(judged, text, workspace)
-
-
-_MOST_HOOKS = 10
-
-
-def _judge_hooks(judged: tuple[CheckResult, ...], text: str, workspace: str) -> tuple[CheckResult, ...]:
-    """Return the checks that the hooks of a commit or a push ran, as their echoed commands show: it went well, so they did."""
-    if not any(one.run.kind in ("commit", "push") and one.verdict == "passed" for one in judged):
-        return ()
-    echoed = ECHOED.findall(text)[:_MOST_HOOKS]
-    return tuple(CheckResult(run, "passed") for line in echoed for run in find_checks(line, workspace))
-
-
-_MOST_SAVED = 8_000
-
-
-def _judge_saved(start: CallStart, output: str) -> tuple[CheckResult, ...]:
-    """Return the errors that the editor found in a file after a call had changed it."""
-    found = SAVED.search(output)
-    lines = PROBLEM.findall(output, found.end(), found.end() + _MOST_SAVED) if found is not None else []
-    if not lines or not start.path:
-        return ()
-    path = start.path.replace("\\", "/")
-    run = CheckRun(_EDITOR, "any", "diagnostics", (path,))
-    return (CheckResult(run, "failed", len(lines), lines[0].strip(), (path,)),)
-
-
-def proven_commands(call: Call, start: CallStart, output: str = "") -> tuple[str, ...]:
-    """Return the commands of a call that went well, by name. Without an exit status, the output must not say otherwise."""
-    went_well = start.kind == "shell" and call.status == "ok" and not call.exit_status
-    if went_well and call.exit_status is None and has_crashed(output[:_SHORT]):
-        return ()
-    return command_words(start.command) if went_well else ()
-
-
-def _judge_succeeded(
-    runs: tuple[CheckRun, ...], text: str, certain: bool, command: str, told: str = ""
-) -> Iterator[CheckResult]:
-    """Read the output of the runs whose exit status is not known. Of those with the same last line, the last is meant."""
-    taken = {told} if told else set()
-    for run in reversed(runs):
-        if not run.hidden and run.kind != "ci" and certain:
-            yield CheckResult(run, "passed")
-            continue
-        outcome = _read_run(run, text)
-        if outcome.verdict == "failed":
-            if outcome.line not in taken and not (run.kind == "ci" and LISTS_RUNS.search(command)):
-                yield _failed_result(run, outcome, text)
-            taken.add(outcome.line)
-        elif outcome.verdict == "passed" or (
-            _is_silent_success(run, text, command) and (certain or not is_no_failure(text))
-        ):
-            yield CheckResult(run, "passed")
-        elif run.kind in _MAY_BE_CLEAN and _is_clean(run.kind, text, command):
-            yield CheckResult(run, "clean")
-
-
-#: Kinds whose failures are seen in their output, signs of any failure, and what may keep them out of sight.
-_MAY_BE_CLEAN = frozenset(("test", "build", "lint", "types"))
-
-
-def _is_clean(kind: str, text: str, command: str) -> bool:
-    """Whether an output is shown to its end, says something, and nothing of a failure. Linters name theirs in one way only."""
-    is_whole = bool(text.strip()) and not CUT_SHORT.search(command) and _printed_status(text, command) is None
-    return is_whole and not is_no_failure(text) and (kind in ("lint", "types") or not TROUBLE.search(text))
-
-
-def _judge_failed(
-    runs: tuple[CheckRun, ...], text: str, exit_status: int | None, command: str
-) -> Iterator[CheckResult]:
-    """Find the run that failed: the first whose output says so, else the only one that can have."""
-    seen = [run for run in runs if not run.hidden]
-    outcomes = [_read_run(run, text) for run in seen]
-    culprit = _find_culprit(seen, outcomes, text)
-    if culprit is None and seen and seen[0].kind in ("commit", "push") and exit_status == 1 and _runs_hooks(text):
-        culprit = 0
-    if culprit is None and exit_status not in _STOP_STATUS and not is_no_failure(text):
-        culprit = next((at for at, one in enumerate(outcomes) if _can_be_blamed(seen[at], one)), None)
-    for at, run in enumerate(seen if culprit is not None else ()):
-        if at < (culprit or 0):
-            yield CheckResult(run, "passed")
-        elif at == culprit:
-            yield _failed_result(run, outcomes[at], text)
-    told = outcomes[culprit].line if culprit is not None else ""
-    yield from _judge_succeeded(tuple(run for run in runs if run.hidden), text, False, command, told)
-
-
-def _find_culprit(seen: list[CheckRun], outcomes: list[CheckOutcome], text: str) -> int | None:
-    """Return the first run whose output says that it failed; of several programs that may have crashed, the one it names, else the last."""
-    failed = [at for at, one in enumerate(outcomes) if one.verdict == "failed"]
-    crashed = list(takewhile(lambda at: seen[at].kind == "program", failed))
-    named = next((at for at in crashed if seen[at].tool.rpartition(" ")[2] in text), None)
-    return named if named is not None else crashed[-1] if crashed else next(iter(failed), None)
-
-
-def _runs_hooks(text: str) -> bool:
-    """Whether a commit or a push that failed ran a check first."""
-    return any(find_checks(line) for line in ECHOED.findall(text)[:_MOST_HOOKS])
-
-
-def _can_be_blamed(run: CheckRun, outcome: CheckOutcome) -> bool:
-    return not outcome.verdict and run.alone and run.kind not in _TOLD_BY_OUTPUT
-
-
-def _read_run(run: CheckRun, text: str) -> CheckOutcome:
-    if run.kind == "program":
-        line = "" if run.hidden or is_no_failure(text) else has_crashed(text)
-        return CheckOutcome("failed", 0, line) if line else CheckOutcome()
-    if run.kind == "ci" and (row := NEWEST_RUN.search(text)):
-        text = row[0]
-    outcome = read_output(run.kind, text) if run.kind != "types" or not UNCONFIGURED.search(text) else CheckOutcome()
-    if not outcome.verdict and run.kind in _MAY_CRASH and not is_no_failure(text):
-        crash = has_crashed(text)
-        outcome = CheckOutcome("failed", 0, crash) if crash else outcome
-    unclear = run.kind in ("push", "commit") or (run.kind != "test" and run.family != "docker" and len(text) < _SHORT)
-    if outcome.verdict == "failed" and not outcome.count and unclear and is_no_failure(text):
-        return CheckOutcome()
-    return outcome
-
-
-def _failed_result(run: CheckRun, outcome: CheckOutcome, text: str) -> CheckResult:
-    return CheckResult(run, "failed", outcome.count, outcome.line, failing_names(text))
-
-
-def _is_silent_success(run: CheckRun, text: str, command: str) -> bool:
-    """Whether a run without a summary went well: by the status of the call, by a printed one, or by printing no errors."""
-    if not run.hidden or run.kind == "ci":
-        return run.kind != "ci"
-    printed = _printed_status(text, command)
-    if printed is not None:
-        return printed == 0
-    is_silent = not NO_OUTPUT.sub("", text).strip() and "/dev/null" not in command
-    return is_silent and (run.kind in _QUIET_KINDS or bool(ONLY_FAILURES.search(command)))
-
-
-def _printed_status(text: str, command: str) -> int | None:
-    """Return the exit status that `echo "exit: $?"` printed."""
-    echo = ECHO_STATUS.search(command)
-    if echo is None:
-        return None
-    found = re.findall(rf"^{re.escape(echo[1])}(\d{{1,3}})\s*$", text, re.MULTILINE)
-    return int(found[-1]) if found else None
-
-
-def _given_folder(start: CallStart) -> str:
-    given = start.input if isinstance(start.input, dict) else {}
-    folder = given.get("workdir") or given.get("cwd") or given.get("dir_path") or ""
-    return folder if isinstance(folder, str) else ""
-
-
 # --- many calls ---
 class FailureEvent(Struct, frozen=True):
     """The events of one message: results of checks, commands that went well, changed files, words of a person."""
@@ -319,6 +106,25 @@ def _sentence_at(text: str, found: re.Match[str]) -> str:
     return text[first + 1 : min(ends, default=len(text))]
 
 
+def failure_events(facts: TurnFacts, workspace: str) -> list[FailureEvent]:
+    """Return the calls, edits and complaints of a turn in order; a call that edits comes before its edits."""
+    events = [FailureEvent(seq, confirms=True) for seq in facts.confirmed]  # what works comes before what does not
+    complaints = {seq: complaint for complaint, seq in facts.complaints}
+    events += [FailureEvent(one.seq, complaint=complaints.pop(one.seq, None), said=one.text) for one in facts.requests]
+    events += [FailureEvent(seq, complaint=complaint) for seq, complaint in complaints.items()]
+    runs = (call for call in facts.deeds if call.checks or call.ran)
+    events += [FailureEvent(call.seq, call.what, call.error, call.checks, call.ran) for call in runs]
+    edits = [(one.seq, local_path(one.path, workspace)) for one in facts.files if one.action != "read"]
+    named = {seq for seq, _ in edits}
+    made = (call.seq for call in facts.deeds if call.kind in CHANGES and not call.outcome)
+    edits += [(seq, "") for seq in dict.fromkeys(made) if seq not in named]
+    events += [FailureEvent(seq, changed=(path,)) for seq, path in edits]
+    seen = {one.run.kind for call in facts.deeds for one in call.checks}
+    claims = set(claimed_kinds(facts.answer.text)) - seen if facts.answer else set()
+    events += [FailureEvent(facts.answer.seq, claims=tuple(sorted(claims)))] if facts.answer and claims else []
+    return sorted(events, key=lambda event: event.seq)
+
+
 def advance_failures(
     known: tuple[OpenFailure, ...], events: Iterable[FailureEvent], turn: int
 ) -> tuple[OpenFailure, ...]:
@@ -348,7 +154,7 @@ def _hear(items: list[OpenFailure], event: FailureEvent, turn: int) -> list[Open
 
 def _is_saved_again(one: OpenFailure, event: FailureEvent) -> bool:
     """Whether a file in which the editor found errors was saved later without any."""
-    if one.kind != _EDITOR or one.last_seq >= event.seq:
+    if one.kind != EDITOR or one.last_seq >= event.seq:
         return False
     return any(
         holds_target(path, name) or holds_target(name, path)
@@ -438,7 +244,7 @@ def _close(one: OpenFailure, passed: CheckRun) -> OpenFailure | None:
         one.run is None
         or covers(passed, one.run)
         or (_is_conflict(one) and passed.tool in ("git commit", "git push", "git merge"))
-        or (one.kind == _EDITOR and passed.kind in ("lint", "types", "build"))
+        or (one.kind == EDITOR and passed.kind in ("lint", "types", "build"))
     ):
         return None
     selects = any(part.startswith("-") and part not in one.run.scope for part in passed.scope)

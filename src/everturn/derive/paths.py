@@ -11,7 +11,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable
 from functools import lru_cache
-from posixpath import normpath
+from posixpath import commonpath, normpath
 from urllib.parse import unquote
 
 from everturn.text.lazy_pattern import lazy_pattern
@@ -29,13 +29,21 @@ _SCRATCH = lazy_pattern(
 ENDINGS = (
     "py|pyi|ipynb|ts|tsx|js|jsx|mjs|cjs|vue|svelte|go|rs|c|h|cc|cpp|hpp|cs|java|kt|kts|swift|rb|php|ex|exs|lua|scala|zig|nu|"
     "md|mdx|mdc|rst|txt|adoc|json|jsonc|json5|jsonl|toml|yaml|yml|xml|ini|cfg|conf|csv|sql|proto|graphql|prisma|tf|"
-    "sh|bash|zsh|fish|ps1|bat|css|scss|less|html|htm|svg|lock|sum|mod|gradle|cmake|docx|pdf"
+    "sh|bash|zsh|fish|ps1|bat|css|scss|less|html|htm|svg|lock|sum|mod|gradle|cmake|docx|pdf|astro|dart|csproj|sln|xaml|razor|cshtml"
 )
 #: Endings of files as well, but too often of other words to count where a text only mentions them.
 _MORE_ENDINGS = (
-    "log|png|jpg|jpeg|gif|webp|ico|db|sqlite|parquet|pkl|npy|tsv|xlsx|pptx|zip|gz|tgz|whl|patch|diff|erb|pl|env"
+    "log|png|jpg|jpeg|gif|webp|ico|db|sqlite|parquet|pkl|npy|npz|tsv|xlsx|pptx|zip|gz|tgz|whl|patch|diff|erb|pl|env|properties|props|targets|fsproj|vbproj|vb|fs|"
+    "hs|ml|clj|erl|jl|plist|pbxproj|storyboard|gd|tscn|glsl|wgsl|cu|hbs|ejs|pug|twig|jinja|j2|bicep|tfvars|service|psm1|cmd|mm|example|wav|mp3|mp4"
 )
 _FILE_ENDINGS = frozenset(f"{ENDINGS}|{_MORE_ENDINGS}".split("|"))
+#: Files that programs write as results, many at once.
+_RESULT_ENDINGS = frozenset("png jpg jpeg gif webp svg pdf csv tsv json jsonl npy npz pkl parquet wav mp3 mp4".split())
+#: Files that have no ending by custom.
+PLAIN_NAMES = frozenset(
+    "Dockerfile Containerfile Makefile Justfile justfile Gemfile Rakefile Procfile Vagrantfile Jenkinsfile Caddyfile Brewfile Podfile Fastfile VERSION "
+    "LICENSE NOTICE AUTHORS CODEOWNERS CHANGELOG README".split()
+)
 
 
 def local_path(path: str, workspace: str) -> str:
@@ -95,6 +103,24 @@ def resolve_path(folder: str | None, path: str) -> str:
     while path.startswith("../") and folder.rstrip("/").rpartition("/")[2] not in ("", ".", ".."):
         folder, path = folder.rstrip("/").rpartition("/")[0], path[3:]
     return f"{folder.rstrip('/')}/{path.removeprefix('./')}" if folder not in ("", ".") else path
+
+
+MOST_NAMED = 5  # files of one folder that are named one by one
+_MOST_TOPS = 12  # folders that stand for many
+
+
+def fold_paths(paths: list[str]) -> list[str]:
+    """Return a few files as they are; of many, the folder that holds all of them, or else what lies at the top."""
+    files = [path for path in paths if path and not path.endswith("/")]
+    if len(files) <= MOST_NAMED:
+        return files
+    common = commonpath(files) if len({path[:1] == "/" for path in files}) == 1 else ""
+    return [common] if common else list(dict.fromkeys(path.split("/", 1)[0] for path in files))[:_MOST_TOPS]
+
+
+def is_result(path: str) -> bool:
+    """Whether a file is of a kind that programs write as their results."""
+    return path.rpartition(".")[2].lower() in _RESULT_ENDINGS
 
 
 def is_scratch(path: str) -> bool:

@@ -2,8 +2,9 @@
 
 `script_calls` finds the tools that a script in the style of JavaScript calls: `tools.exec_command({cmd: "…"})`,
 `tools.apply_patch("…")`. `written_files` finds the files that a Python or Node script on a command line writes: a literal
-path, or a name that was assigned one. `cmdlet_touches` does so for PowerShell. `wide_targets` returns the patterns of files
-that a command changes without naming them. All read a bounded part and never raise.
+path, or a name that was assigned one. `cmdlet_touches` does so for PowerShell. `unpacked_files` finds what an archive was
+unpacked to, and `wide_targets` the patterns of files that a command changes without naming them. All read a bounded part and
+never raise.
 """
 
 from __future__ import annotations
@@ -11,8 +12,9 @@ from __future__ import annotations
 import ast
 import re
 from collections.abc import Iterator
-from itertools import islice
+from itertools import islice, pairwise
 
+from everturn.derive.paths import fold_paths, has_ending, resolve_path
 from everturn.text.lazy_pattern import lazy_pattern
 
 _MAX_CHARS = 200_000
@@ -274,21 +276,24 @@ def _matched_writes(body: str) -> Iterator[str]:
 
 
 # --- PowerShell ---
-_CMDLET_MARKS = ("-Content", "Out-File", "-Item", "WriteAll")
+_CMDLET_MARKS = ("-Content", "Out-File", "-Item", "WriteAll", "del ", "rd ", "rm ", "rmdir ", "ri ", "erase ")
 _CMDLET = lazy_pattern(
-    r"(?:^|[|;&{(\n\"'])\s{0,20}(Set-Content|Add-Content|Out-File|New-Item|Remove-Item|Move-Item|Copy-Item|Rename-Item)\s([^|;\n{}]{0,600})"
+    r"(?:^|[|;&{(\n\"'])\s{0,20}(Set-Content|Add-Content|Out-File|New-Item|Remove-Item|Move-Item|Copy-Item|Rename-Item"
+    r"|(?:del|erase|ri|rd|rmdir|rm)(?=[^|;&\n{}]{0,300}(?:\\\w|\s/[qsf]\b|-Recurse|-Force)))\s([^|;&\n{}]{0,600})"
     r"|::(WriteAll(?:Text|Lines|Bytes))\(\s{0,10}([^,\n]{1,400}),",
     re.IGNORECASE,
 )
 _CMDLET_WORD = lazy_pattern(r"\"([^\"]{0,400})\"|'([^']{0,400})'|([^\s\"',()]{1,400})")
 _CMDLET_FLAG = lazy_pattern(
-    r"-(?:force|recurse|nonewline|append|raw|noclobber|passthru|verbose|confirm:\S*|whatif)", re.I
+    r"-(?:force|recurse|r|fo|nonewline|append|raw|noclobber|passthru|verbose|confirm:\S*|whatif)|/[a-z]", re.I
 )
+_OF_FOLDERS = lazy_pattern(r"(?<=\s)(?:-r(?:ecurse)?|/s)(?!\w)", re.I)
 _CMDLET_VALUE = lazy_pattern(r"\$(\w{1,60})\s{0,10}=\s{0,10}(?:\"([^\"$\n]{1,400})\"|'([^'\n]{1,400})')")
 _CMDLET_FOLDER = lazy_pattern(
     r"(?:^|[;&\n])\s{0,20}(?:cd|chdir|sl|Set-Location|Push-Location)\s{1,10}(?:-(?:Literal)?Path\s{1,10})?(?:\"([^\"]{1,400})\"|'([^']{1,400})'|([^\s;&|]{1,400}))",
     re.IGNORECASE,
 )
+_REMOVERS = frozenset(("remove-item", "del", "erase", "ri", "rd", "rmdir", "rm"))
 _CMDLET_PART = lazy_pattern(r"\([^()]{0,400}\)?")
 _NO_NAME, _PATH_SIGN = frozenset("$*?(){}<>|\n"), frozenset("./\\")
 
@@ -313,7 +318,7 @@ def cmdlet_touches(command: str) -> list[tuple[str, str, str]]:
 def _cmdlet_files(name: str, words: str, known: dict[str, str]) -> list[tuple[str, str]]:
     operands, options, option = list[str](), dict[str, str](), ""
     for double, single, bare in _CMDLET_WORD.findall(_CMDLET_PART.sub(" $ ", words)):
-        if bare.startswith("-") and not bare[1:2].isdigit():
+        if _CMDLET_FLAG.fullmatch(bare) or (bare.startswith("-") and not bare[1:2].isdigit()):
             option = "" if _CMDLET_FLAG.fullmatch(bare) else bare[1:].lower()
             continue
         word = double or single or (known.get(bare[1:].lower(), bare) if bare[:1] == "$" else bare)
@@ -324,8 +329,9 @@ def _cmdlet_files(name: str, words: str, known: dict[str, str]) -> list[tuple[st
     path = next((options[key] for key in ("path", "literalpath", "filepath") if key in options), "")
     operands = [path, *operands] if path else operands
     first, second = (*operands, "", "")[:2]
-    if name == "remove-item":
-        return [("deleted", first)]
+    if name in _REMOVERS:
+        is_wide = _OF_FOLDERS.search(f" {words} ") is not None
+        return [("deleted", one) for one in operands if is_wide or has_ending(one)]
     if name in ("set-content", "add-content", "out-file"):
         return [("edited", first)]
     if name == "new-item":
@@ -335,6 +341,28 @@ def _cmdlet_files(name: str, words: str, known: dict[str, str]) -> list[tuple[st
     if name == "rename-item" and target:
         target = first[: max(first.rfind("/"), first.rfind("\\")) + 1] + target
     return [*([("deleted", first)] if name != "copy-item" else []), ("created", target)]
+
+
+# --- archives ---
+UNPACKERS = frozenset(("unzip", "tar", "bsdtar", "gtar"))
+_UNPACKED = lazy_pattern(
+    r"^ {0,4}(?:inflating|extracting|creating|linking): ([^\n]{1,1000}?)(?: -> [^\n]{0,1000})? *\r?$", re.MULTILINE
+)
+_TAR_LINE = lazy_pattern(r"^(?:x )?((?:\./)?[\w@.+-][^\n:]{0,1000}?)\r?$", re.MULTILINE)
+_EXTRACTS = lazy_pattern(r"-?[a-zA-Z]*x[a-zA-Z]*|--extract|--get")
+_TELLS = lazy_pattern(r"-?[a-zA-Z]*v[a-zA-Z]*|--verbose")
+
+
+def unpacked_files(names: list[str], output: str) -> list[str]:
+    """Return what a command unpacked an archive to, as far as its output tells: a few files, else their folders."""
+    if names[0] == "unzip":
+        return fold_paths(_UNPACKED.findall(output))
+    options = [name for number, name in enumerate(names[1:]) if name.startswith("-") or not number]
+    if not any(map(_EXTRACTS.fullmatch, options)) or not any(map(_TELLS.fullmatch, options)):
+        return []
+    folder = next((after for option, after in pairwise(names) if option in ("-C", "--directory")), "")
+    lines = [line.removeprefix("./") for line in _TAR_LINE.findall(output) if "/" in line or has_ending(line)]
+    return [resolve_path(folder, path) for path in fold_paths(lines)]
 
 
 # --- files that nobody names ---

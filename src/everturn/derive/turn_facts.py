@@ -8,13 +8,22 @@ comes from. Nothing is judged here; `derive.session_state` folds turns into a st
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable
 from posixpath import basename
 
 from msgspec import Struct
+from msgspec.structs import replace
 
-from everturn.derive.artifacts import edited_file, find_mentions, listed_changes, stated_changes, told_files
-from everturn.derive.choices import ChoicePassage, Spoken, find_announcements, find_choices, find_proposed
+from everturn.derive.artifacts import (
+    edited_file,
+    find_mentions,
+    listed_changes,
+    stated_changes,
+    stated_deletions,
+    told_files,
+)
+from everturn.derive.call_results import CheckResult, judge_call, judge_checks, printed_error, proven_commands
+from everturn.derive.choices import ChoicePassage, Spoken, SpokenTurn, find_announcements, find_choices, find_proposed
 from everturn.derive.decisions import LONGEST, DecisionMark, find_decisions, find_file_rules, likeness
 from everturn.derive.failures import (
     Complaint,
@@ -25,29 +34,33 @@ from everturn.derive.failures import (
     proven_keys,
     proves_anywhere,
 )
-from everturn.derive.file_commands import made_folders
+from everturn.derive.file_commands import made_folders, staged_files
 from everturn.derive.intent import (
     Revision,
     command_words,
     find_revisions,
     goal_words,
     is_role,
+    read_command,
 )
-from everturn.derive.key_names import KeyName, NameCounter
+from everturn.derive.key_names import KeyName, NameCounter, call_label, given_texts
 from everturn.derive.marker_lines import MarkerLine, find_marker_lines
 from everturn.derive.offers import Offer, find_offer, is_choice
-from everturn.derive.open_failures import CheckResult, judge_checks, proven_commands
 from everturn.derive.open_items import (
     find_announced,
     find_answers,
     find_begun,
     find_call_questions,
+    find_closing_questions,
     find_findings,
+    find_lasting_offers,
+    find_next_steps,
+    find_progress,
     find_put_off,
+    find_service_stop,
     find_summary_steps,
     is_no_answer,
 )
-from everturn.derive.open_sentences import find_closing_questions, find_lasting_offers, find_next_steps
 from everturn.derive.plans import (
     PlanChange,
     PlanUpdate,
@@ -58,22 +71,25 @@ from everturn.derive.plans import (
     is_task_file,
     writes_ticks,
 )
+from everturn.derive.pointers import ReferenceFinder, Referent
 from everturn.derive.version_control import (
     Commit,
+    HistoryChange,
     find_branch,
     find_commits,
     find_head,
+    find_history_changes,
     find_undone,
     fixes_unnamed_files,
     is_rebase,
     name_commits,
-    staged_files,
+    on_branch,
     tree_changes,
 )
 from everturn.model.archive import Artifact, Call, MessageRow, Step, Turn
 from everturn.model.conversation import Block, CallStart, Message
 from everturn.text.lazy_pattern import lazy_pattern
-from everturn.text.printable import error_line, one_line
+from everturn.text.printable import one_line
 from everturn.text.tokens import estimate_tokens
 
 # --- the facts ---
@@ -82,6 +98,7 @@ _NAMING = ("prompt", "answer", "tool_output", "summary")  # fields in which a me
 _TYPED, _SAID = ("text", "queued"), ("prompt", "answer")
 _ANSWER = 20_000  # characters read of an answer, from its end
 _NO_RESULT = ("open", "orphan")
+SUBAGENT, REPORT = "subagent", "report"  # who says that a file was changed, if no call does
 _NOTE = 1_500  # characters of a note of the client; a longer one is a summary of the whole session
 
 
@@ -91,6 +108,7 @@ class Saying(Struct, frozen=True):
     text: str
     seq: int
     wants: str = ""
+    meant: Referent | None = None  # what it refers to if it does not say it
 
 
 class CallFact(Struct, frozen=True):
@@ -102,13 +120,14 @@ class CallFact(Struct, frozen=True):
     outcome: str = ""  # of failures.OUTCOMES if it did not succeed
     error: str = ""  # the most telling line of its output then
     keys: tuple[str, ...] = ()  # of the attempt if it failed, of what it proves if it succeeded
+    ended: str = ""  # how it ended, in words; "" if nothing is recorded
     tool: str = ""  # its name if `what` begins with it
     checks: tuple[CheckResult, ...] = ()  # how the checks that it ran ended
     ran: tuple[str, ...] = ()  # the commands that went well, by name
 
 
 class Touch(Struct, frozen=True):
-    """A file and the action on it; `by` is "subagent" if a subagent did it."""
+    """A file and the action on it; `by` is SUBAGENT if a subagent did it, REPORT if only an answer says so."""
 
     path: str
     action: str
@@ -132,9 +151,7 @@ class TurnFacts(Struct, frozen=True):
     focus: str = ""
     marks: tuple[tuple[DecisionMark, int], ...] = ()
     choices: tuple[ChoicePassage, ...] = ()  # what a turn says was chosen
-    proposed: tuple[
-        ChoicePassage, ...
-    ] = ()  # what an answer without changes says could be: chosen if the person agrees
+    proposed: tuple[ChoicePassage, ...] = ()  # by an answer without changes: chosen if the person agrees
     lines: tuple[tuple[MarkerLine, int, str], ...] = ()  # marker lines, their message, and `person` or `agent`
     revisions: tuple[tuple[Revision, int], ...] = ()  # of what was decided before
     complaints: tuple[tuple[Complaint, int], ...] = ()
@@ -142,6 +159,7 @@ class TurnFacts(Struct, frozen=True):
     deeds: tuple[CallFact, ...] = ()
     files: tuple[Touch, ...] = ()
     commits: tuple[tuple[Commit, int], ...] = ()
+    rewrites: tuple[tuple[HistoryChange, int], ...] = ()
     plans: tuple[tuple[PlanUpdate, int], ...] = ()
     asked: tuple[Saying, ...] = ()
     steps: tuple[Saying, ...] = ()
@@ -150,6 +168,7 @@ class TurnFacts(Struct, frozen=True):
     trees: tuple[Touch, ...] = ()  # files that version control shows as changed, see derive.version_control
     offer: Offer | None = None  # what the last answer puts to the person
     cut_off: bool = False  # the turn ends in calls, without an answer that reports on them
+    is_progress: bool = False  # the last answer ends in a heading of what was being done
     begun: Saying | None = None  # work that the last answer announced, if the turn was cut off after it
     recap: Saying | None = None  # what the client noted as the state of the work
     mentions: tuple[FileNamed, ...] = ()
@@ -162,6 +181,7 @@ class TurnFacts(Struct, frozen=True):
     tokens: int = 0
     token_source: str = ""
     interrupted: bool = False
+    stopped: Saying | None = None  # what the client noted when the service of the model stopped the work
 
 
 def turn_facts(
@@ -197,11 +217,13 @@ class _FactCollector:
         self.confirmed: list[int] = []
         self.deeds: dict[tuple[int, int], CallFact] = {}
         self.commits: list[tuple[Commit, int]] = []
+        self.rewrites: list[tuple[HistoryChange, int]] = []
         self.trees, self.stated, self.folders = list[Touch](), list[Touch](), list[Touch]()
         self.plans: list[tuple[PlanUpdate, int]] = []
         self.asked: list[Saying] = []
         self.answer = Saying("", -1)
         self.recap: Saying | None = None
+        self.stopped: Saying | None = None
         self.task_items: tuple[tuple[PlanChange, ...], int] = ((), -1)  # of the task file read last
         self.mentions: Counter[str] = Counter()
         self.mentioned_in: dict[str, int] = {}
@@ -209,8 +231,10 @@ class _FactCollector:
         self.has_fixed = self.has_rebased = False
         self.near = self.said = ""  # the file that was read last, and what was said since
         self.nameless: list[tuple[str, int]] = []  # calls that changed a file without naming it
+        self.deletes = 0  # and those that deleted one
         self.prompt_names: set[str] = set()  # of files with tasks
         self.put_off: list[Saying] = []
+        self.references = ReferenceFinder()
         self.called = -1  # the last message of the model or the person with a call: clients commit by themselves
 
     def add(self, row: MessageRow, message: Message) -> None:
@@ -223,7 +247,7 @@ class _FactCollector:
                 self.names.add_message(block.text, row.seq, row.origin == "human")
             self.estimated += estimate_tokens(block.text) if block.text and not self.tokens else 0
             if block.call is not None:
-                self.names.add_call(_given_texts(block.call), row.seq)
+                self.names.add_call(given_texts(block.call), row.seq)
                 self.called = self.called if row.origin == "system" else row.seq
                 self._add_call(self.calls.get((row.seq, idx)), block.call)
             elif block.result is not None:
@@ -243,24 +267,24 @@ class _FactCollector:
         changed, told = edited or is_noted, self._told(artifacts)
         offer = find_offer(ending, self.answer.seq) if ending else None
         return TurnFacts(
-            turn=turn.idx, last_seq=turn.last_seq, starter=turn.starter, requests=tuple(self.requests),
+            turn=turn.idx, last_seq=turn.last_seq, starter=turn.starter, requests=tuple(replace(one, meant=self.references.find(one.seq)) for one in self.requests),
             focus=self.focus, marks=tuple(self.marks),
-            choices=tuple(self._choices(changed, offer)), proposed=tuple(find_proposed(ending, self.answer.seq)) if not changed else (), lines=tuple(self.lines), revisions=tuple(self.revisions), complaints=tuple(self.complaints), confirmed=tuple(self.confirmed),
+            choices=tuple(self._choices(changed or bool(told or self.stated), offer)), proposed=tuple(find_proposed(ending, self.answer.seq)) if not changed else (), lines=tuple(self.lines), revisions=tuple(self.revisions), complaints=tuple(self.complaints), confirmed=tuple(self.confirmed),
             deeds=tuple(self.deeds[key] for key in sorted(self.deeds)),
             files=(*(Touch(one.path, one.action, one.seq) for one in artifacts), *self.stated, *told),
-            folders=tuple(self.folders), trees=tuple(self.trees), commits=tuple(self.commits),
+            folders=tuple(self.folders), trees=tuple(self.trees), commits=tuple(self.commits), rewrites=tuple(self.rewrites),
             plans=tuple(self.plans), asked=(*self.asked, *(Saying(words, self.answer.seq) for words in closing)),
             steps=tuple(Saying(words, self.answer.seq) for words in (*find_next_steps(ending), *([] if changed else find_findings(ending)))),
             lasting=tuple(self._lasting(ending)),
             offer=offer, recap=self.recap,
-            begun=self._begun(turn), cut_off=self.called > self.answer.seq,
+            begun=self._begun(turn), is_progress=bool(find_progress(ending)), cut_off=self.called > self.answer.seq,
             mentions=tuple(FileNamed(path, n, self.mentioned_in[path]) for path, n in self.mentions.items()),
             names=self.names.names(), branch=self.names.branch, repository=self.names.repository,
             answer=Saying(one_line(ending, _EXCERPT), self.answer.seq) if ending else None,
             admitted=tuple(Saying(one, self.answer.seq) for one in find_admissions(ending)) if any(call.outcome == "failed" for call in self.deeds.values()) else (), model=self.model,
             tokens=self.tokens or self.estimated,
             token_source="api" if self.tokens else "estimate" if self.estimated else "",
-            interrupted=bool(turn.interrupted),
+            interrupted=bool(turn.interrupted), stopped=self.stopped,
         )  # fmt: skip
 
     def _told(self, artifacts: list[Artifact]) -> list[Touch]:
@@ -270,9 +294,15 @@ class _FactCollector:
         left = [one for one in self.nameless if one[1] not in changed.values()]
         noted = not edits.isdisjoint(changed.values())
         told = told_files(left, (self.answer.text, self.answer.seq), changed, noted, self.mentions) if left else {}
-        if left or not (changed or any(map(_SHOWS_CHANGES.search, (call.what for call in self.deeds.values())))):
-            told |= {path: self.answer.seq for path in listed_changes(self.answer.text) if path not in told}
-        return [Touch(path, "edited", seq) for path, seq in told.items()]
+        touches = [Touch(path, "edited", seq) for path, seq in told.items()]
+        touches += [
+            Touch(path, "deleted", self.answer.seq) for path in stated_deletions(self.answer.text, self.deletes)
+        ]
+        if left or not any(map(_SHOWS_CHANGES.search, (call.what for call in self.deeds.values()))):
+            known = {*told, *changed}
+            listed = [one for one in listed_changes(self.answer.text) if one[1] not in known]
+            touches += [Touch(path, action, self.answer.seq, "" if left else REPORT) for action, path in listed]
+        return touches
 
     def _lasting(self, ending: str) -> list[Saying]:
         recap = self.recap if self.recap and len(self.recap.text) <= _NOTE else Saying("", -1)
@@ -293,19 +323,23 @@ class _FactCollector:
             if seq != last or not is_proposal
         ]
         told = {likeness(mark.text) for mark, _ in self.marks}
-        return find_choices(said, bool(self.deeds), changed, told)
+        return find_choices(SpokenTurn(tuple(said), tuple(seq for seq, _ in sorted(self.deeds)), changed), told)
 
     def _take_prompt(self, row: MessageRow, message: Message) -> None:
+        if row.origin == "injected":
+            self.references.add_body("\n".join(block.text for block in message.blocks), row.seq)
+            self.marks += [(mark, row.seq) for block in message.blocks for mark in find_file_rules(block.text)]
         if row.kind == "notice":
             self.commits += [(one, row.seq) for block in message.blocks for one in find_undone(block.text)]
-        if row.origin == "injected":
-            self.marks += [(mark, row.seq) for block in message.blocks for mark in find_file_rules(block.text)]
+            stops = (find_service_stop(block.text) for block in message.blocks)
+            self.stopped = next((Saying(words, row.seq) for words in stops if words), self.stopped)
         prompt = "\n".join(block.text for block in message.blocks if block.field == "prompt" and block.text)
         if prompt and row.origin in ("human", "agent") and row.kind in _TYPED:
             self.near, self.said = "", prompt
-            self._add_request(row, prompt)
+            self._add_request(row, prompt, "\n".join(one.text for one in message.blocks if one.field == "meta"))
         elif prompt and row.origin == "human" and row.kind == "command" and (command := command_words(prompt)):
             self.requests.append(_request(command, prompt, row.seq))
+            self.references.add_request(command, row.seq, True)
             self._hear(row, command.partition(" ")[2])
 
     def _begun(self, turn: Turn) -> Saying | None:
@@ -316,13 +350,17 @@ class _FactCollector:
         words = find_begun(self.answer.text, is_running) if is_cut else find_announced(self.answer.text)
         return Saying(words, self.answer.seq) if words else None
 
-    def _add_request(self, row: MessageRow, text: str) -> None:
-        self.requests.append(_request(text, text, row.seq))
+    def _add_request(self, row: MessageRow, text: str, attached: str) -> None:
+        said = text.replace("\r\n", "\n")
+        command = read_command(said)
+        words = said if command is None else command.typed or goal_words(said)
+        self.requests.append(_request(words, said, row.seq))
+        self.references.add_request(words if command is None else "", row.seq, False, attached)
         if branch := find_branch(text):
             self.names.add_branch(branch, row.seq)
         self.prompt_names |= {one for one in _WORD.findall(text[-_ANSWER:]) if is_task_file(one)}
         if row.origin == "human":
-            self.focus = one_line(next((line for line in text.splitlines() if line.strip()), ""), _FOCUS)
+            self.focus = one_line(next((line for line in words.splitlines() if line.strip()), ""), _FOCUS)
             self._hear(row, text)
 
     def _hear(self, row: MessageRow, text: str) -> None:
@@ -348,6 +386,7 @@ class _FactCollector:
         if is_no_answer(text):
             return
         self.said = text if len(text) > _EXCERPT else f"{self.said[-_EXCERPT:]}\n{text}"
+        self.references.add_answer(text, row.seq)
         self.answer = Saying(text[-_ANSWER:], row.seq)
         self.answers.append((text[-_ANSWER:], row.seq))
         if "Deci" in text:
@@ -371,11 +410,11 @@ class _FactCollector:
 
     def _add_result(self, call: Call, start: CallStart, output: str) -> None:
         went_well = call.status == "ok" and not call.exit_status
-        self._note_file(start, call.seq, went_well)
+        self._note_file(call, start, output, went_well)
         self.deeds[call.seq, call.idx] = self._call_fact(call, start, output, went_well)
         self._add_commits(call, start, output, went_well)
         if start.kind == "task" and went_well:
-            self.stated += [Touch(path, action, call.seq, "subagent") for action, path in stated_changes(output)]
+            self.stated += [Touch(path, action, call.seq, SUBAGENT) for action, path in stated_changes(output)]
         elif start.kind == "shell" and went_well and start.command:
             self.trees += [Touch(path, action, call.seq) for action, path in tree_changes(start.command, output)]
             self._add_places(call, start, output)
@@ -383,25 +422,27 @@ class _FactCollector:
         if call.status == "ok":
             if (plan := find_plan(start, output)) is not None:
                 self.plans.append((plan, call.seq))
-            if (
-                is_task_file(start.path or start.command.rstrip("\"' "))
-                or start.kind == "edit"
-                or writes_ticks(start.command)
-            ):
+            is_list = is_task_file(start.path or start.command.rstrip("\"' "))
+            if is_list or start.kind == "edit" or writes_ticks(start.command):
                 self._add_task_file(call, start, output)
             if start.kind == "ask":
                 self._add_answers(call, start, output)
         elif start.kind == "ask":
             self.asked += [Saying(words, call.seq) for words in find_call_questions(start)]
 
-    def _note_file(self, start: CallStart, seq: int, went_well: bool) -> None:
-        """Take note of an edit that names no file: the one announced, or the one read right before; a new file was not read."""
+    def _note_file(self, call: Call, start: CallStart, output: str, went_well: bool) -> None:
+        """Take note of a document that was read, and of an edit that names no file: the one announced, or the one read right before."""
+        if went_well and output and start.kind in ("read", "shell"):
+            shown_in = call.seq if call.result_seq is None else call.result_seq
+            self.references.add_document(start.path or start.command, output, shown_in)
         if start.path and start.kind in ("read", "edit", "create"):
             self.near, self.said = start.path if start.kind == "read" else "", ""
         elif went_well and start.kind in ("edit", "create"):
             self.near = edited_file(start, self.said, self.near)
-            self.nameless.append((self.near, seq))
+            self.nameless.append((self.near, call.seq))
             self.said = ""
+        elif start.kind == "delete" and went_well and not start.path:
+            self.deletes += 1
         elif start.kind == "shell":
             self.near = ""
 
@@ -423,7 +464,10 @@ class _FactCollector:
     def _add_commits(self, call: Call, start: CallStart, output: str, went_well: bool) -> None:
         known = {one.hash for one, _ in self.commits if one.hash}
         made = find_commits(start, output, went_well)
-        self.commits += [(one, call.seq) for one in made if one.by != "subagent" or one.hash not in known]
+        self.commits += [
+            (on_branch(one, self.names.branch), call.seq) for one in made if one.by != SUBAGENT or one.hash not in known
+        ]
+        self.rewrites += [(one, call.seq) for one in find_history_changes(start, output, went_well, self.names.branch)]
         self.has_rebased |= went_well and is_rebase(start)
         if not made and self.commits and (head := find_head(start, output)):
             name_commits(self.commits, head, call.seq if self.has_rebased and went_well else None)
@@ -452,38 +496,23 @@ class _FactCollector:
                 self.marks.append((DecisionMark(f"{one.question} → {one.answer}", "answer"), seq))
 
     def _call_fact(self, call: Call, start: CallStart, output: str, went_well: bool) -> CallFact:
-        failed = call.status == "error" or (call.status == "ok" and not went_well)
-        proven = (*proven_keys(start, self.workspace), *proves_anywhere(start)) if went_well and not failed else ()
+        checks = judge_checks(call, start, output, self.workspace)
+        ending = judge_call(call, start, output, checks)
+        failed = ending.failed
+        proven = (*proven_keys(start, self.workspace), *proves_anywhere(start)) if ending.how == "ok" else ()
         return CallFact(
-            seq=call.seq, what=_call_label(start), kind=start.kind, status=call.status, exit_status=call.exit_status,
-            outcome=call_outcome(start, call.error_class, call.exit_status) if failed else "",
-            error=error_line(output) if failed else "", keys=attempt_keys(start, self.workspace, output) if failed else proven,
+            seq=call.seq, what=call_label(start, LONGEST), kind=start.kind, status=call.status, exit_status=call.exit_status,
+            outcome=call_outcome(start, ending.error_class or call.error_class, call.exit_status) if failed else "",
+            error=(ending.line or printed_error(output, start.command)) if failed else "", ended=ending.text,
+            keys=attempt_keys(start, self.workspace, output) if failed else proven,
             tool="" if start.kind == "shell" and start.command else start.name,
-            checks=judge_checks(call, start, output, self.workspace), ran=proven_commands(call, start, output),
+            checks=checks, ran=proven_commands(start, ending),
         )  # fmt: skip
 
 
 def _request(words: str, prompt: str, seq: int) -> Saying:
     shown, wants = one_line(words, LONGEST), one_line(goal_words(prompt), _WANTS)
     return Saying(shown, seq, wants if wants != shown else "")
-
-
-def _given_texts(start: CallStart) -> Iterator[str]:
-    """Yield the texts that a call was given."""
-    yield from (start.path, start.command)
-    if isinstance(start.input, dict):
-        yield from (
-            one for one in start.input.values() if isinstance(one, str) and one not in (start.path, start.command)
-        )
-
-
-def _call_label(start: CallStart) -> str:
-    if start.kind == "shell" and start.command:
-        return one_line(start.command, LONGEST)
-    about = start.path or start.command
-    if not about and isinstance(start.input, dict):
-        about = next((value for value in start.input.values() if isinstance(value, str)), "")
-    return one_line(f"{start.name} {about}", LONGEST)
 
 
 _WORD = lazy_pattern(r"[^\s/\\`\"'()<>]+")

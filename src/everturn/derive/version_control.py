@@ -1,12 +1,13 @@
-"""What version control shows: the commits that a call made, with their hashes, and the state of the working tree.
+"""What version control shows: the commits that a call made, with their hashes, what became of them, and the state of the working tree.
 
 The evidence for a commit is the line `[branch 1a2b3c4] subject` in the output of a command that commits. Without it (quiet
 mode) a commit counts only if the call succeeded and nothing hides its exit status; its subject is then the message given, and
 its hash is the one that `git log` or `git rev-parse` shows afterwards. A subagent may state its commit in its report.
+`find_history_changes` returns what gives earlier commits other hashes or takes them back: a rebase, a filter, a reset.
+`advance_commits` folds both: every commit above the base of such a change is void.
 
 `tree_changes` reads the output of `git status` and `git diff --stat`. It shows which files were changed before the agent
-began, and what a subagent left behind whose own transcript is not archived. It returns (action, path) pairs. `staged_files`
-names the files that `git add` does, for a fixer that only says how many it changed.
+began, and what a subagent left behind whose own transcript is not archived. It returns (action, path) pairs.
 
 Nothing raises.
 """
@@ -14,6 +15,8 @@ Nothing raises.
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
+from operator import itemgetter
 from posixpath import normpath
 
 from msgspec import Struct
@@ -21,7 +24,7 @@ from msgspec.structs import replace
 
 from everturn.derive.failures import strip_attempt
 from everturn.derive.file_commands import Touch, last_folder
-from everturn.derive.paths import has_ending, is_generated
+from everturn.derive.paths import is_generated
 from everturn.derive.tool_scripts import script_calls
 from everturn.model.conversation import CallStart
 from everturn.text.lazy_pattern import lazy_pattern
@@ -42,12 +45,38 @@ class Commit(Struct, frozen=True):
     url: str = ""  # of a pull request or an issue, which is no commit but belongs beside it
     by: str = ""  # "subagent" if the report of a subagent states it
     undone: bool = False  # taken back: no commit, but what becomes of an earlier one
+    branch: str = ""  # on which its report says it is
+
+
+class CommitState(Struct, frozen=True):
+    """A commit; `replaced` if it is void: amended, rebased, rewritten or taken back, as `ended` says if that is known."""
+
+    hash: str
+    subject: str
+    turn: int
+    seq: int
+    replaced: bool = False
+    url: str = ""  # of a pull request or an issue
+    by: str = ""  # "subagent" if the report of a subagent states it
+    branch: str = ""
+    pushed: bool = False
+    saved: bool = False  # another branch or a tag was put on it
+    ended: str = ""
+
+
+class HistoryChange(Struct, frozen=True):
+    """A command after which commits have other hashes or are gone; or what keeps them from that: a push, another branch."""
+
+    how: str  # "push", "branch", or the name of the command
+    base: str = ""  # the last commit that stays: a hash, `~2` before the last two, `pushed`, or "" for none
+    branch: str = ""  # or _ALL
+    first: bool = True  # before the commits of the same call
 
 
 _COMMITS = lazy_pattern(r"\bgit\b(?:\s+-[cC]\s+\S+|\s+--?\S+)*\s+(?:commit|merge|revert|cherry-pick|am|rebase)\b")
 _COMMIT = lazy_pattern(r"\bgit\b(?:\s+-[cC]\s+\S+|\s+--?\S+)*\s+commit\b(?!-)")
 _REPORT = lazy_pattern(
-    r"^(?:(?:Output: )?\[(?:[^\]\n]{1,200}? )(?:\(root-commit\) )?([0-9a-f]{6,40})\]|Commit ([0-9a-f]{7,40})) (.{1,500})",
+    r"^(?:(?:Output: )?\[(?P<branch>[^\]\n]{1,200}?) (?:\(root-commit\) )?(?P<hash>[0-9a-f]{6,40})\]|Commit (?P<told>[0-9a-f]{7,40})) (?P<subject>.{1,500})",
     re.MULTILINE,
 )
 _REBASES = lazy_pattern(r"\bgit\b(?:\s+-[cC]\s+\S+|\s+--?\S+)*\s+(?:rebase|cherry-pick|am)\b")
@@ -70,8 +99,13 @@ def find_commits(start: CallStart, output: str, went_well: bool) -> list[Commit]
     amends = "--amend" in text
     shown = both_ends(output, _MOST_CHARS)
     rebased = _REBASES.search(text[:_MOST_CHARS]) is not None
-    reports = [one for one in _REPORT.finditer(shown) if one[1] or start.kind != "shell"]
-    found = [Commit(one[1] or one[2], one_line(one[3], _SUBJECT), amends, rebased) for one in reports]
+    reports = [one for one in _REPORT.finditer(shown) if one["hash"] or start.kind != "shell"]
+    found = [
+        Commit(
+            one["hash"] or one["told"], one_line(one["subject"], _SUBJECT), amends, rebased, branch=one["branch"] or ""
+        )
+        for one in reports
+    ]
     if found or not went_well or start.kind != "shell" or _REFUSED.search(shown):
         return found
     proven = (_PROXY.sub("", part) for part in strip_attempt(text).proven)
@@ -154,11 +188,13 @@ _ELSEWHERE = lazy_pattern(r"\.\.|\s--all\b|\s(?:origin|upstream)/|--author|--gre
 
 
 def is_rebase(start: CallStart) -> bool:
-    """Whether a call puts commits on another base, so that their hashes change."""
+    """Whether a call puts commits on another base or rewrites them, so that their hashes change."""
     return bool(_REBASE.search(_command_text(start)[:_MOST_CHARS]))
 
 
-_REBASE = lazy_pattern(r"\bgit\b[^;&|\n]{0,80}\s(?:rebase\b|pull\b[^;&|\n]{0,80}\s(?:--rebase|-r)\b)")
+_REBASE = lazy_pattern(
+    r"\bgit\b[^;&|\n]{0,80}\s(?:rebase\b|filter-(?:branch|repo)\b|pull\b[^;&|\n]{0,80}\s(?:--rebase|-r)\b)"
+)
 
 
 def name_commits(commits: list[tuple[Commit, int]], head: Commit, rebased: int | None = None) -> None:
@@ -188,7 +224,7 @@ _STATED = lazy_pattern(
 
 #: One of a list of commits: a hash, a dash and a subject.
 _ITEM = lazy_pattern(
-    r"^[ \t]{0,8}(?:[-*•]|\d{1,3}[.)])[ \t]{1,4}\W{0,4}(?=[0-9a-f]{0,39}\d)(?=[0-9a-f]{0,39}[a-f])([0-9a-f]{7,40})\b[`*]{0,3}[ \t]{0,4}[-—–:|→][ \t]{0,4}(\S[^\n]{2,400})$",
+    r"^[ \t]{0,8}(?:[-*•]|\d{1,3}[.)])[ \t]{1,4}\W{0,4}(?=[0-9a-f]{0,39}\d)(?=[0-9a-f]{0,39}[a-f])([0-9a-f]{7,40})\b[`*]{0,3}[ \t]{0,4}(?:[-—–:|→][ \t]{0,4}|(?=[`\"“«「]))(\S[^\n]{2,400})$",
     re.MULTILINE,
 )
 #: Words before a commit that was there already.
@@ -203,10 +239,12 @@ def _stated_commits(report: str) -> list[Commit]:
     shown = both_ends(report, _MOST_CHARS)
     named = (one for one in _STATED.finditer(shown) if not _OLDER.search(shown, max(0, one.start() - 30), one.start()))
     found = {one[1].lower(): "" for one in named}
-    found |= {one[1].lower(): one_line(one[2].strip("`*_ \t\r"), _SUBJECT) for one in _ITEM.finditer(shown)}
+    subjects = ((one[1].lower(), _QUOTED.match(one[2].strip())) for one in _ITEM.finditer(shown))
+    found |= {number: one_line((one[1] or one[2]).strip("`*_ \t"), _SUBJECT) for number, one in subjects if one}
     return [Commit(number, subject, by="subagent") for number, subject in found.items()]
 
 
+_QUOTED = lazy_pattern(r"`([^`\n]{3,400})`|([^\n]*)")  # a subject in a list, or all that stands there
 _ASKED = lazy_pattern(
     r"\b(?:git commit|(?:and|then|to|must|please|finally|create|make|stage,?) (?:\w+ ){0,2}commits?)\b(?! (?:hist|log|list|mess))"
     r"|(?:^|[.\n:-] ?)\W{0,4}commit\b(?! (?:hist|log|list|hash))",
@@ -247,6 +285,137 @@ def _commit_subject(text: str) -> str:
         return ""
     words = message[1][1:-1] if message[1][0] in "\"'" else message[1]
     return one_line(words.lstrip().partition("\n")[0], _SUBJECT)
+
+
+# --- what becomes of commits ---
+_ALL = "*"  # every branch
+_CHANGES_HISTORY = ("filter-branch", "filter-repo", "rebase", "reset", "push", "branch", "-b", "-c", "tag")
+_SAVES = {"branch": "branch", "tag": "tag", "checkout": "-b", "switch": "-c"}  # and the option that makes one
+_REBASED = lazy_pattern(r"uccessfully rebased and updated (?:refs/heads/([^\s.]{1,200}))?")
+_REWRITTEN = lazy_pattern(r"^Ref 'refs/heads/([^'\n]{1,200})' was rewritten", re.MULTILINE)
+_BEFORE = lazy_pattern(r"(?:HEAD|@)(?:~(\d{0,3})|(\^{1,9}))")
+_HASH = lazy_pattern(r"[0-9a-f]{6,40}")
+_REMOTE = lazy_pattern(r"(?:origin|upstream)/\S+|@\{u(?:pstream)?\}|FETCH_HEAD")
+
+
+def find_history_changes(start: CallStart, output: str, went_well: bool, branch: str = "") -> list[HistoryChange]:
+    """Return what a call did to earlier commits, in order; `branch` is the current one, if that is known."""
+    text = _command_text(start)[:_MOST_CHARS]
+    if not went_well or "git" not in text or not any(word in text for word in _CHANGES_HISTORY):
+        return []
+    shown, found, has_committed = both_ends(output, _MOST_CHARS), list[HistoryChange](), False
+    for one in split_commands(text):
+        words = _git_words([word.text for word in one.words])
+        has_committed |= words[:1] == ["commit"]
+        if words and (change := _history_change(words, shown)) is not None:
+            found.append(replace(change, branch=change.branch or branch, first=not has_committed))
+    return found
+
+
+def _git_words(words: list[str]) -> list[str]:
+    """Return the words of a command of git after its own options; none for another program."""
+    if words[:1] != ["git"]:
+        return []
+    rest = words[1:]
+    while rest and rest[0].startswith("-"):
+        rest = rest[2:] if rest[0] in ("-C", "-c") else rest[1:]
+    return rest
+
+
+def _history_change(words: list[str], shown: str) -> HistoryChange | None:
+    name, operands = words[0], [word for word in words[1:] if not word.startswith("-")]
+    if name == "push" and "--dry-run" not in words and "rejected]" not in shown and "fatal:" not in shown:
+        return HistoryChange("push")
+    if _SAVES.get(name) in words and len(operands) == 1 and not {"-d", "-D", "-m", "-M", "--delete"} & set(words):
+        return HistoryChange("branch")
+    if name == "filter-repo":
+        return HistoryChange(name, branch=_ALL)
+    if name == "filter-branch" and ("was rewritten" in shown or "is unchanged" not in shown):
+        rewritten = _REWRITTEN.findall(shown)
+        return HistoryChange(name, branch=rewritten[0] if len(rewritten) == 1 and "--all" not in words else _ALL)
+    if name == "reset":
+        base = _base(operands[0]) if len(operands) == 1 else None
+        return None if base is None else HistoryChange(name, base)
+    rebased = _REBASED.search(shown) if name == "rebase" or {"--rebase", "-r"} & set(words) else None
+    if rebased is None or name not in ("rebase", "pull"):
+        return None
+    base = "pushed" if name == "pull" else _base(operands[-1]) if operands else ""
+    return HistoryChange("rebase", base or "", rebased[1] or "")
+
+
+def _base(revision: str) -> str | None:
+    """Return a revision as the base of a change, None if it is no commit before the current one."""
+    if before := _BEFORE.fullmatch(revision):
+        return f"~{len(before[2]) if before[2] else int(before[1] or 1)}"
+    return revision if _HASH.fullmatch(revision) else "pushed" if _REMOTE.fullmatch(revision) else None
+
+
+def advance_commits(
+    known: tuple[CommitState, ...],
+    made: Sequence[tuple[Commit, int]],
+    changes: Sequence[tuple[HistoryChange, int]],
+    turn: int,
+) -> tuple[CommitState, ...]:
+    """Return the commits after one more turn. Those that others replace or that are taken back are marked."""
+    commits = list(known)
+    events: list[tuple[int, int, Commit | HistoryChange]] = [(seq, 1, one) for one, seq in made]
+    events += [(seq, 0 if one.first else 2, one) for one, seq in changes]
+    for seq, _, one in sorted(events, key=itemgetter(0, 1)):
+        if isinstance(one, HistoryChange):
+            _change_history(commits, one, turn)
+        elif one.undone:
+            commits = [old for old in commits if old.hash[:7] != one.hash[:7]]
+        else:
+            _add_commit(commits, one, turn, seq)
+    return tuple(commits)
+
+
+def on_branch(commit: Commit, branch: str) -> Commit:
+    """Return a commit with a branch, unless its report names one."""
+    return commit if commit.branch or commit.url or not branch else replace(commit, branch=branch)
+
+
+def _add_commit(commits: list[CommitState], one: Commit, turn: int, seq: int) -> None:
+    hashes = (old.hash[:7] for old in commits if old.hash)
+    if (one.hash and any(map(one.hash.startswith, hashes))) or (one.url and any(old.url == one.url for old in commits)):
+        return  # printed again
+    standing = [number for number, old in enumerate(commits) if not old.replaced and not old.url]
+    if one.amends:
+        ended = [number for number in standing[-1:] if not commits[number].saved]
+    else:
+        ended = [number for number in standing if one.rebased and commits[number].subject == one.subject]
+    for number in ended:
+        commits[number] = replace(commits[number], replaced=True)
+    commits.append(CommitState(one.hash, one.subject, turn, seq, url=one.url, by=one.by, branch=one.branch))
+
+
+def _change_history(commits: list[CommitState], change: HistoryChange, turn: int) -> None:
+    """Mark the commits above the base of a change; after a push, those that are pushed."""
+    left = [number for number, old in enumerate(commits) if not old.replaced and not old.url]
+    standing = [
+        number for number in left if change.branch in ("", _ALL) or commits[number].branch in ("", change.branch)
+    ]
+    if flag := {"push": "pushed", "branch": "saved"}.get(change.how):
+        for number in standing:
+            commits[number] = replace(commits[number], **{flag: True})
+        return
+    word = "taken back by" if change.how == "reset" else "rewritten by"
+    for number in _above_base(commits, standing, change):
+        if change.branch == _ALL or not commits[number].saved:
+            ended = f"{word} {change.how} in turn {turn + 1}"
+            commits[number] = replace(commits[number], replaced=True, ended=ended)
+
+
+def _above_base(commits: list[CommitState], standing: list[int], change: HistoryChange) -> list[int]:
+    base = change.base
+    if base.startswith("~"):
+        return standing[-int(base[1:]) :] if base != "~0" else []
+    at = next((number for number, one in enumerate(commits) if base and one.hash and one.hash[:7] == base[:7]), None)
+    if at is not None:
+        return [number for number in standing if number > at]
+    if base == "pushed" or (base and change.how == "reset"):  # to a commit that the session did not make
+        return [number for number in standing if not commits[number].pushed]
+    return standing
 
 
 # --- the working tree ---
@@ -302,18 +471,15 @@ def fixes_unnamed_files(command: str, output: str) -> bool:
     return bool(_FIXES.search(command) and _FIXED.search(output))
 
 
-def staged_files(command: str) -> list[str]:
-    """Return the files that `git add` names one by one."""
-    found = []
-    for one in split_commands(command):
-        words = [word.text for word in one.words]
-        if (
-            "git" in words[:2]
-            and "add" in words
-            and not any(word in ("-A", "--all", "-u", ".", "-p") for word in words)
-        ):
-            found += [word for word in words[words.index("add") + 1 :] if not word.startswith("-") and has_ending(word)]
-    return [word for word in found if not set("*?[$") & set(word)]
+def untracked_files(command: str) -> list[str]:
+    """Return the files and folders that `git rm --cached` names: they stay, but are no longer tracked."""
+    if "--cached" not in command:
+        return []
+    words = [_git_words([word.text for word in one.words if word.sure]) for one in split_commands(command)]
+    found = [name for one in words if one[:1] == ["rm"] and "--cached" in one for name in one[1:]]
+    return [
+        name for name in found if name[0] != "-" and name != "." and not (is_generated(name) or set("*?[") & set(name))
+    ]
 
 
 def _last_name(path: str) -> str:

@@ -7,10 +7,6 @@ spoke must have said so, not the opposite (`claim_speech`). Statements that cont
 (`claim_conflicts`). A sentence without a citation gets that of a mechanical fact that says the same. One that rests only on a
 client's summary, or a rule that only a tool printed, is not a fact. Code cannot check that a sentence draws the right
 conclusion. All checks use the text as captured, before secrets are masked.
-
-Numbers of a statement that belong to something: how many failed or passed, and the value of a setting.
-
-That both numbers of "33 failed and 6 passed" occur in the record is not enough: each must stand with the same word there.
 """
 
 from __future__ import annotations
@@ -23,9 +19,11 @@ from msgspec.structs import replace
 from everturn.model.archive import MessageRow
 from everturn.restore.claim_acts import ClaimedAct, find_acts, hide_acts
 from everturn.restore.claim_conflicts import find_conflicts
+from everturn.restore.claim_counts import NumberTexts, find_count_faults, find_number_faults, find_value_faults
+from everturn.restore.claim_language import find_language, spoken_languages
 from everturn.restore.claim_polarity import hide_stance
 from everturn.restore.claim_record import act_record, record_counts
-from everturn.restore.claim_speech import find_speech_faults, unknown_names
+from everturn.restore.claim_speech import SAYS_CJK, SPEECH_WORDS, find_attributions, find_speech_faults, unknown_names
 from everturn.restore.document import AGREES, CONTRADICTED, NOT_CHECKED, QUOTED, Evidence, Statement
 from everturn.restore.evidence import CheckedStatement, has_quote, mark_checked, normalise_quotes, quote_short
 from everturn.restore.grounds import (
@@ -45,6 +43,7 @@ from everturn.text.printable import one_line
 _LEAST_SUPPORT = 0.5  # share of the significant words that must come from the cited turns
 _LEAST_LIKENESS = 0.7  # share of them that a fact must contain to say the same
 _LONGEST = 600
+_PREFIX = 5  # letters that two forms of a long word have in common
 
 #: Sections in which a statement must rest on a message of a person or model, not on the output of a tool.
 _SPOKEN_SECTIONS = ("high_level_goal", "key_decisions", "constraints", "next_steps")
@@ -94,6 +93,7 @@ class _StatementTrial:
         self.turns: list[int] = []
         self.proofs: dict[int, tuple[MessageRow, str]] = {}
         self.acts: list[ClaimedAct] = []
+        self.foreign = False
         for citation in citations:
             self._add_citation(citation)
         self.reasons += [f"there is no turn {one + 1}" for one in turns_named(parsed.text) if not ground.has_turn(one)]
@@ -130,20 +130,18 @@ class _StatementTrial:
 
     def _check_words(self) -> None:
         self.turns = list(dict.fromkeys(self.turns))
+        self.foreign = self._is_foreign()
         self._check_quotations()
         things = find_named_things(self.parsed.text)
-        texts = [self.ground.words(turn).text for turn in self.turns]
-        acts = self.acts = list(find_acts(self.parsed.text))
-        self.reasons += _missing_files(self.ground, self.turns, texts, things)
-        self.reasons += _missing_things(self.ground, self.turns, texts, things)
-        self.reasons += find_count_faults(self.parsed.text, "\n".join(texts), record_counts(self.ground))
+        self.acts = list(find_acts(self.parsed.text))
+        self._check_things(things)
         if not self.reasons:
-            self.reasons += _unchanged_files(self.ground, self.turns, acts, things)
-            acts = [] if self._is_human_quotation() else acts  # a person may ask for what was never done
-            self.reasons += act_record(self.ground).find_faults(acts, self.turns, bool(self.key)) if acts else ()
+            self._check_acts(things)
         self.reasons = list(dict.fromkeys(self.reasons))
         if not self.reasons:
-            self.reasons += find_speech_faults(self.ground, self.parsed.text, self.key, self.turns, self.cited)
+            self.reasons += find_speech_faults(
+                self.ground, self.parsed.text, self.key, self.turns, self.cited, self.foreign
+            )
         if self.reasons:
             self.check = CONTRADICTED
             return
@@ -158,8 +156,42 @@ class _StatementTrial:
         elif self._is_quotation():
             self.check = QUOTED
 
+    def _check_things(self, things: NamedThings) -> None:
+        """Look up its files, code, commits and numbers."""
+        texts = [self.ground.words(turn).text for turn in self.turns]
+        spoken = "\n".join(self.ground.speech(row) for turn in self.turns for row in self.ground.rows(turn))
+        cited = "\n".join(self.ground.text(row) for row in self._candidates())
+        whole = "\n".join(texts)
+        self.reasons += _missing_files(self.ground, self.turns, texts, things)
+        self.reasons += _missing_things(self.ground, self.turns, texts, things)
+        self.reasons += find_count_faults(self.parsed.text, whole, record_counts(self.ground))
+        self.reasons += find_number_faults(self.parsed.text, NumberTexts(cited, whole, spoken, self.foreign))
+        self.reasons += find_value_faults(self.parsed.text, cited)
+
+    def _check_acts(self, things: NamedThings) -> None:
+        """Hold what it says was done against the record."""
+        acts = self.acts
+        if self.key == "high_level_goal":  # it tells what is wanted, not how a check ended
+            acts = [act for act in acts if act.kind not in ("pass", "fail")]
+        self.reasons += _unchanged_files(self.ground, self.turns, acts, things)
+        if acts and not self._is_human_quotation():  # a person may ask for what was never done
+            record = act_record(self.ground)
+            self.reasons += record.find_cited_failure(acts, self.cited)
+            self.reasons += record.find_faults(acts, self.turns, bool(self.key), self.foreign)
+
+    def _is_foreign(self) -> bool:
+        """Whether it is in another language than what was said in the cited messages, or in their turns if they say nothing."""
+        own = find_language(self.parsed.text)
+        if not own:
+            return False
+        for rows in (self.cited, [row for turn in self.turns for row in self.ground.rows(turn)]):
+            spoken = frozenset[str]().union(*(spoken_languages(self.ground.speech(row)) for row in rows))
+            if spoken:
+                return own not in spoken
+        return False
+
     def _is_human_quotation(self) -> bool:
-        people = (row for row in self._candidates() if row.origin == "human")
+        people = (row for row in self._candidates() if self.ground.is_person(row))
         return any(has_quote(self.parsed.text, self.ground.text(row)) for row in people)
 
     def _is_quotation(self) -> bool:
@@ -192,20 +224,33 @@ class _StatementTrial:
                 yield from self.ground.rows(turn)
 
     def _check_support(self, things: NamedThings) -> None:
-        text = _PLACEHOLDER.sub(" ", self.parsed.text)
+        text = SAYS_CJK.sub(" ", _PLACEHOLDER.sub(" ", self.parsed.text))
         known = frozenset[str]().union(*(self.ground.words(turn).stems for turn in self.turns))
-        significant = stems(hide_stance(hide_acts(text))) | (stems(text) & known)
+        significant = (stems(hide_stance(hide_acts(text))) | (stems(text) & known)) - SPEECH_WORDS
         if not significant:
-            if not (
-                self.parsed.quotes or things.files or things.code or things.commits or self.acts or self._is_quotation()
-            ):
+            named = things.files or things.code or things.commits or self.parsed.quotes or self.acts
+            told = self.foreign and find_attributions(self.parsed.text)  # who said it was looked up
+            if not (named or told or self._is_quotation()):
                 self.reasons.append("it states nothing that can be checked")
+            return
+        if self.foreign:
+            self._check_names(things, significant & known)
             return
         weights = {one: self.ground.weight(one) for one in significant}
         found = len(things.files) + len(things.code) + len(things.commits) + len({act.kind for act in self.acts})
-        if found + sum(weights[one] for one in significant & known) < _LEAST_SUPPORT * (found + sum(weights.values())):
+        alike = {one[:_PREFIX] for one in known if one.isalpha() and len(one) >= _PREFIX}
+        covered = {one for one in significant if one in known or (one.isalpha() and one[:_PREFIX] in alike)}
+        if found + sum(weights[one] for one in covered) < _LEAST_SUPPORT * (found + sum(weights.values())):
             turns = ", ".join(str(turn + 1) for turn in self.turns[:5])
             self.reasons.append(f"most of its words do not occur in turn {turns}")
+
+    def _check_names(self, things: NamedThings, shared: frozenset[str]) -> None:
+        """Check that a statement in another language than the session has something in common with what it cites."""
+        told = find_attributions(self.parsed.text)  # who said it was looked up
+        if not (things.files or things.code or things.commits or things.numbers or self.acts or shared or told):
+            self.reasons.append(
+                "it is in another language than the session, and has no name or number in common with it"
+            )
 
     def _check_origin(self) -> None:
         """Check who says it. A client's summary is hearsay, and the output of a tool binds nobody."""
@@ -213,7 +258,15 @@ class _StatementTrial:
         if rows and all(row.kind in ("summary", "compaction") for row in rows):
             self.label = "compaction summary"
             self.reasons.append("its only source is a summary written by the client, which is not evidence")
-        elif rows and self.key in _SPOKEN_SECTIONS and all(row.origin in ("tool", "injected") for row in rows):
+        elif (
+            rows
+            and self.key in _SPOKEN_SECTIONS
+            and all(
+                (row.origin == "tool" or (row.origin == "injected" and self.key != "constraints"))
+                and not self.ground.is_person(row)
+                for row in rows
+            )
+        ):
             said = bool(self.acts) or self._is_spoken()
             self.reasons += [] if said else ["only the output of a tool says so; nobody in the session does"]
 
@@ -252,21 +305,29 @@ def _missing_files(ground: Ground, turns: list[int], texts: list[str], things: N
 def _missing_things(ground: Ground, turns: list[int], texts: list[str], things: NamedThings) -> Iterator[str]:
     where = f"turn {', '.join(str(turn + 1) for turn in turns[:5])}"
     for code in things.code:
-        if not any(has_quote(code, text) for text in texts):
+        if not any(has_quote(code, text) or _has_parts(code, text) for text in texts):
             yield f"{quote_short(code)} does not occur in {where}"
     for commit in things.commits:
         hashes = [one.hash for one in ground.state.commits if one.hash and one.turn in turns]
         made = any(one.startswith(commit) or commit.startswith(one) for one in hashes)
         if not made and not any(commit in text for text in texts):
             yield f"commit {commit} does not occur in {where}"
-    for number in things.numbers:
-        if not any(re.search(rf"(?<![\d.,]){re.escape(number)}(?!\d|[.,]\d)", text) for text in texts):
-            yield f"the number {number} does not occur in {where}"
+
+
+def _has_parts(code: str, text: str) -> bool:
+    """Whether a setting written in one line stands in several: `server.port: 80` for "server:" above "port: 80"."""
+    parts = [re.escape(part) for part in re.split(r"[.:=\s]+", normalise_quotes(code)) if part]
+    if not (2 <= len(parts) <= 8 and re.search(r"\w\.\w.*[:=]", code)):
+        return False
+    return bool(re.search(r"(?<!\w)" + r"(?!\w)[^\w]{0,12}(?:[\w-]+:\s*[\w./-]{1,40}\s*){0,4}".join(parts), text))
 
 
 def _unchanged_files(ground: Ground, turns: list[int], acts: list[ClaimedAct], things: NamedThings) -> Iterator[str]:
-    if len(things.files) == 1 and any(act.kind in ("edit", "create", "delete") and not act.denied for act in acts):
-        yield from _find_unchanged(ground, turns, things.files[0])
+    told = [act for act in acts if act.kind in ("edit", "create", "delete") and not act.denied]
+    if len(things.files) == 1 and told:
+        path = things.files[0]
+        if not all(act_record(ground).may_be_done(act, path, turns) for act in told):
+            yield from _find_unchanged(ground, turns, path)
 
 
 def _find_unchanged(ground: Ground, turns: list[int], path: str) -> Iterator[str]:
@@ -309,72 +370,3 @@ def _fact_likeness(fact: Fact, significant: frozenset[str], things: NamedThings,
 
 
 _PLACEHOLDER = re.compile(r"\[REDACTED[^\]]{0,60}\]")
-
-
-# --- Numbers of a statement that belong to something: how many failed or passed, and the value of a setting ---
-_CLASSES = {
-    "failed": r"fail(?:s|ed|ing|ures?)?|errors?|broken|red|fehlgeschlagen\w*|fehler|échou\w+|échecs?|fall\w{1,5}|失敗|失败",
-    "passed": r"pass(?:es|ed|ing)?|succeed(?:s|ed)?|succeeded|green|ok|bestanden|erfolgreich|réussi\w*|pasan|pasaron|成功|通过|合格",
-    "skipped": r"skip(?:s|ped)?|ignored|übersprungen|ignorés?|omitid\w+",
-}
-_NOUN = r"(?:(?:of (?:the )?)?(?:\d+ )?(?:\w+ )?(?:tests?|specs?|checks?|cases|assertions?|pruebas|suites?)\s+(?:\w+ )?(?:are |were |have |is |was |do |still |now )?)"
-_NOT = r"(?:(?:do|does|did|are|is|were|was) not|don['’]t|doesn['’]t|didn['’]t)\s+"
-_AFTER = re.compile(
-    rf"(?<![\w.,#-])(\d+)\s*(?:個|つ|件|个)?\s*(?:の)?{_NOUN}?({_NOT})?(?:(?P<x>" + "|".join(f"(?P<{key}>{words})" for key, words in _CLASSES.items()) + r"))(?![\w-])",
-    re.I,
-)  # fmt: skip
-_BEFORE = re.compile("|".join(rf"\b(?P<{key}>{words})\s*[:=]\s*" for key, words in _CLASSES.items()), re.I)
-_ALONE = re.compile(r"\d+(?!\s*(?:\w+\s+)?(?:" + "|".join(_CLASSES.values()) + r")\b)(?![\d.])", re.I)
-_TURNED = {"failed": "passed", "passed": "failed", "skipped": "skipped"}
-_SETTING = re.compile(
-    r"`?\b([A-Z][A-Z0-9_]{2,}|[a-z]\w*_\w+|[a-z]+[A-Z]\w*)\b`?\s*(?:=|:|is|was|are|to|at|of|equals?|ist|auf|est|à|es|a|は|为)\s*(?:set (?:to|at) |now |still )?`?(\d+(?:\.\d+)?)(?![\w.]*\w)"
-)
-_ASSIGNED = r"\b{}\b[\"'`]?\s*(?:=|:|:=|=>|is|to|at)?\s*[\"']?(\d+(?:\.\d+)?)"
-#: Small numbers as words, before something that can be counted.
-_WORDS = {word: str(number) for number, words in enumerate((
-    "", "one a single ein eine einen un une uno una", "two both zwei deux dos", "three drei trois tres", "four vier quatre cuatro", "five fünf cinq cinco",
-    "six sechs seis", "seven sieben sept siete", "eight acht huit ocho", "nine neun neuf nueve", "ten zehn dix diez",
-)) for word in words.split() if word not in ("a", "single", "both")}  # fmt: skip
-_NUMBER_WORD = re.compile(
-    rf"\b({'|'.join(_WORDS)})(?=\s+(?:\w+\s)?(?:tests?|failures?|errors?|fails?|failed|passed|specs?|checks?|warnings?|files?|commits?|Fehler|échecs?|pruebas|fallos?)\b)",
-    re.I,
-)
-_SMALL = re.compile(r"(?<![\w.,#/-])(\d)(?=\s+(?:\w+\s)?(?:files?|commits?|errors?|warnings?|tests?|failures?|migrations?|endpoints?|lines?|packages?|modules?)\b)", re.I)  # fmt: skip
-
-
-def find_count_faults(text: str, recorded: str, counts: frozenset[int] = frozenset()) -> Iterator[str]:
-    """Yield the numbers that stand with another word in the record. `counts` are numbers computed from it."""
-    text = _NUMBER_WORD.sub(lambda match: _WORDS[match[0].lower()], text)
-    said, small = dict.fromkeys(_counts(text)), _SMALL.findall(text)
-    known = set(_counts(recorded)) if said or small else set()
-    for number, what in said:
-        same = {one for one, kind in known if kind == what}
-        if (number, what) in known or (number == "0" and not same):
-            continue
-        if same or not _has_number(number, recorded):
-            yield f"{number} {what} does not match the record" + (f" ({', '.join(sorted(same)[:3])})" if same else "")
-    totals = {sum(int(number) for number, _ in known)} | counts
-    for number in small:
-        if int(number) not in totals and not _has_number(number, recorded):
-            yield f"the number {number} does not occur there"
-    yield from _setting_faults(text, recorded)
-
-
-def _has_number(number: str, text: str) -> bool:
-    return bool(re.search(rf"(?<![\d.,]){number}(?!\d|[.,]\d)", text))
-
-
-def _setting_faults(text: str, recorded: str) -> Iterator[str]:
-    for name, number in _SETTING.findall(text):
-        values = set(re.findall(_ASSIGNED.format(re.escape(name)), recorded))
-        if values and number not in values:
-            yield f"{name} is {', '.join(sorted(values)[:3])} in the record, not {number}"
-
-
-def _counts(text: str) -> Iterator[tuple[str, str]]:
-    for match in _AFTER.finditer(text):
-        kind = next(key for key in _CLASSES if match[key])
-        yield match[1], _TURNED[kind] if match[2] else kind
-    for match in _BEFORE.finditer(text):
-        if number := _ALONE.match(text, match.end()):
-            yield number[0], next(key for key in _CLASSES if match[key])

@@ -17,10 +17,10 @@ from weakref import WeakKeyDictionary, proxy
 
 from msgspec import Struct
 
+from everturn.derive.call_results import CheckResult, judge_checks
 from everturn.derive.failures import split_shell
-from everturn.derive.open_failures import CheckResult, judge_checks
 from everturn.derive.session_state import unresolved_failures
-from everturn.model.archive import Call
+from everturn.model.archive import Call, MessageRow
 from everturn.model.conversation import CallStart
 from everturn.restore.claim_acts import ClaimedAct, find_acts, hide_acts
 from everturn.restore.claim_polarity import split_sentences
@@ -33,12 +33,15 @@ _DEEDS = {
     "install": "installation",
 }  # fmt: skip
 _RECORDS: WeakKeyDictionary[Ground, ActRecord] = WeakKeyDictionary()
+_SUCCESSES = ("pass", "push", "merge", "commit", "pr", "tag", "release", "deploy", "install")
 _ON_FILES = ("delete", "create", "edit", "rename")
 _TARGET = re.compile(r"\b(?:to|into|onto|auf|nach|sur|vers|a|en)\s+(?:the\s+)?[`'\"]?([\w./-]*\w)", re.I)
 _BRANCH = re.compile(r"main|master|develop|trunk|release\S*|[\w.-]+/[\w./-]+", re.I)
+_TESTS = re.compile(r"\b(?:tests?|specs?|pruebas|testes)\b|テスト|测试|테스트", re.I)
 _KINDS = (("lint", re.compile(r"\blint|\bruff\b|\beslint\b", re.I)), ("types", re.compile(r"\btype|\bmypy\b|\btsc\b", re.I)),
           ("build", re.compile(r"\bbuild|\bcompil|ビルド|构建", re.I)))  # fmt: skip
 _LEAST_LIKENESS = 0.6
+_LEAST_REMOVED = 0.5  # share of the words of a removal that a sentence about one must have
 _MAX_CHARS = 20_000
 
 
@@ -65,7 +68,23 @@ class ActRecord:
         self.ground = proxy(ground)
         self.deeds = Deeds(ground)
 
-    def find_faults(self, acts: list[ClaimedAct], turns: list[int], at_end: bool) -> Iterator[str]:
+    def find_cited_failure(self, acts: list[ClaimedAct], cited: list[MessageRow]) -> Iterator[str]:
+        """Report that something is said to have succeeded whose run, the only thing that is cited, failed."""
+        if any(act.kind == "fail" or act.denied for act in acts) or not any(act.kind in _SUCCESSES for act in acts):
+            return
+        for row in cited:
+            if row.kind == "notification" and _has_failed(self.ground.text(row)):
+                yield f"message {row.seq + 1} reports a failure"
+                return
+        seqs = {row.seq for row in cited}
+        runs = [one for one in self.deeds.runs if seqs & {one.seq, one.result_seq}]
+        covered = {seq for one in runs for seq in (one.seq, one.result_seq)}
+        if runs and all(one.failed for one in runs) and seqs <= covered:
+            yield f"{quote_short(runs[-1].command)} failed in turn {runs[-1].turn + 1}"
+
+    def find_faults(
+        self, acts: list[ClaimedAct], turns: list[int], at_end: bool, foreign: bool = False
+    ) -> Iterator[str]:
         """Yield what the record does not show, or shows otherwise: at the end, or when the cited turns were over."""
         verdicts = {act.kind for act in acts if not act.denied} & {"pass", "fail"}
         has_counts = len(verdicts) > 1 and any(map(str.isdigit, acts[0].text))  # "3 failed, 40 passed"
@@ -74,9 +93,13 @@ class ActRecord:
                 yield from self._deed_faults(act, turns)
             elif act.kind == "commit":
                 yield from self._commit_faults(act, turns)
-            elif act.kind in _ON_FILES:
-                yield from self._file_faults(act, None if at_end else max(turns))
-            elif not has_counts:
+            elif act.kind == "verify":
+                yield from self._verification_faults(act, turns)
+            elif act.kind == "undo":
+                yield from self._undo_faults(act)
+            elif act.kind in _ON_FILES and (act.things.files or not foreign):
+                yield from self._file_faults(act, turns, None if at_end else max(turns))
+            elif act.kind not in _ON_FILES and not has_counts:
                 yield from self._check_faults(act, turns, at_end)
 
     # --- commands ---
@@ -107,7 +130,7 @@ class ActRecord:
         changes = [seq for path in act.things.files for seq in self._changes(path)]
         found = [one for one in commits if one.turn >= min(turns) and (not changes or one.seq > min(changes))]
         if act.denied:
-            if found:
+            if found and not any(_names(path, self.deeds.status) for path in act.things.files):
                 yield f"turn {found[-1].turn + 1} has a commit"
         elif not found and not (commits and self._is_told(act, turns)) and not self._says_person(act):
             yield "the record shows no such commit"
@@ -127,7 +150,7 @@ class ActRecord:
             not told.denied and told.kind == act.kind and (not words or words & stems(sentence))
             for _, text in self.ground.spoken
             for sentence in split_sentences(text)
-            if not sentence.endswith("?")
+            if not sentence.endswith("?") and not _PRINTED.search(sentence)
             for told in find_acts(sentence)
         )
 
@@ -140,18 +163,54 @@ class ActRecord:
         found = [(turn, action, seq) for turn in ground.turns_of(path) for action, seq in ground.touches(turn, path)]
         return sorted(found, key=lambda one: one[2])
 
-    def _file_faults(self, act: ClaimedAct, until: int | None) -> Iterator[str]:
+    def _verification_faults(self, act: ClaimedAct, turns: list[int]) -> Iterator[str]:
+        """Report that something was tested or verified after which nothing was run, and of which nobody says so."""
+        ran = any(one.turn >= min(turns) for one in self.deeds.runs)
+        if not (act.denied or ran or self._says_person(act) or self._is_told(act, turns)):
+            yield "the record shows no run that verifies it"
+
+    def _undo_faults(self, act: ClaimedAct) -> Iterator[str]:
+        """Report that something was taken back in a session in which nothing was changed."""
+        shell = any(self.deeds.of(kind) for kind in ("revert", "rename", "delete"))
+        if not (act.denied or self.ground.has_changes or shell or self.deeds.hidden or self._says_person(act)):
+            yield "the record shows no change of a file"
+
+    def may_be_done(self, act: ClaimedAct, path: str, turns: list[int]) -> bool:
+        """Whether something else than a call on the file speaks for an act: a command, a person, a listing of Git."""
+        if self._has_command(act.kind, path) or self._says_person(act):
+            return True
+        if act.kind == "edit" and _names(path, self.deeds.listed):
+            return True
+        return self.ground.has_unnamed(act.kind) and any(
+            one.kind == act.kind and not one.denied and _names(path, sentence)
+            for turn in turns
+            for row in self.ground.rows(turn)
+            for sentence in split_sentences(self.ground.speech(row)[:_MAX_CHARS])
+            if _names(path, sentence)
+            for one in find_acts(sentence)
+        )
+
+    def _file_faults(self, act: ClaimedAct, turns: list[int], until: int | None) -> Iterator[str]:
         if not act.things.files:
             if act.kind == "delete" and not act.denied:
                 yield from self._removal_faults(act)
             return
         for path in act.things.files if len(act.things.files) > 1 and act.kind != "rename" else act.things.files[:1]:
+            if act.kind == "delete" and not act.denied and self._is_untracked(path):
+                if not _INDEX.search(act.clause):
+                    yield f"{quote_short(path)} was only taken out of version control"
+                continue
             touches = self._touches(path)
             actions = [action for turn, action, _ in touches if until is None or turn <= until]
             if fault := _file_fault(act, actions):
-                if not act.denied and (self._has_command(act.kind, path) or self._says_person(act)):
+                if not act.denied and self.may_be_done(act, path, turns):
                     continue
                 yield f"{quote_short(path)} {fault}"
+
+    def _is_untracked(self, path: str) -> bool:
+        """Whether a file was taken out of the index of Git, and not deleted otherwise."""
+        taken_out = any(_names(path, one.text) for one in self.deeds.of("untrack"))
+        return taken_out and not self._has_command("delete", path)
 
     def _has_command(self, kind: str, path: str) -> bool:
         """Whether a command that succeeded names the file, or a folder it lies in. Git may delete what it renames."""
@@ -165,12 +224,13 @@ class ActRecord:
 
     def _removal_faults(self, act: ClaimedAct) -> Iterator[str]:
         """Report the removal of something that is no file, if nothing in the session speaks of a removal of it."""
-        words = stems(act.clause)
+        words = stems(hide_acts(act.clause))
         told = (
-            words & stems(sentence)
+            len(words & stems(sentence)) >= _LEAST_REMOVED * len(words)
             for turn in range(self.ground.state.turn_count)
             if self.ground.has_turn(turn)
-            for sentence in self.ground.words(turn).text[:200_000].split("\n")
+            for row in self.ground.rows(turn)
+            for sentence in split_sentences(self.ground.speech(row)[:_MAX_CHARS])
             if _REMOVAL.search(sentence)
         )
         if not any(told) and not any(words & all_stems(one.text) for one in self.deeds.of("delete")):
@@ -179,10 +239,14 @@ class ActRecord:
     # --- checks ---
     def _check_faults(self, act: ClaimedAct, turns: list[int], at_end: bool) -> Iterator[str]:
         wants = (act.kind == "pass") != act.denied
-        runs = self._runs(act)
         if not act.is_check:
             yield from self._open_faults(act) if wants else ()
             return
+        for kind in _kinds_of(act):
+            yield from self._run_faults(act, self._runs(act, kind), turns, at_end)
+
+    def _run_faults(self, act: ClaimedAct, runs: list[RecordedCheck], turns: list[int], at_end: bool) -> Iterator[str]:
+        wants = (act.kind == "pass") != act.denied
         cited = [one for one in runs if one.turn in turns]
         told = cited if cited and (act.past or not at_end) else runs
         last = told[-1] if told else None
@@ -191,20 +255,26 @@ class ActRecord:
                 yield "the record shows no run of it that passed"
         elif wants and not last.passed:
             yield f"{quote_short(last.command)} failed in turn {last.turn + 1} and has not succeeded since"
-        elif not wants and last.passed and not (told is cited and any(not one.passed for one in cited)):
+        elif not wants and last.passed and not (told is cited and self._has_failed_run(act, cited)):
             yield f"{quote_short(last.command)} passed in turn {last.turn + 1}"
 
-    def _runs(self, act: ClaimedAct) -> list[RecordedCheck]:
+    def _has_failed_run(self, act: ClaimedAct, runs: list[RecordedCheck]) -> bool:
+        """Whether one of some runs failed, or another of the same command in their turns."""
+        turns = {one.turn for one in runs}
+        again = (one for one in self.deeds.runs if one.failed and one.turn in turns)
+        return any(not one.passed for one in runs) or any(
+            _is_part(code, one.command) for one in again for code in act.things.code
+        )
+
+    def _runs(self, act: ClaimedAct, kind: str) -> list[RecordedCheck]:
         """Return the runs that are meant: of the command or the files that are named, else of the kind of check."""
         checks = self.deeds.checks
         for code in act.things.code:
             if named := [one for one in checks if _is_part(code, one.command)]:
                 return named
-        kinds = (kind for text in (act.clause, act.text) for kind, pattern in _KINDS if pattern.search(text))
-        kind = next(kinds, "test")
-        of_kind = [one for one in checks if one.result.run.kind in (kind, "check")] or (
-            checks if kind == "test" else []
-        )
+        of_kind = [one for one in checks if one.result.run.kind in (kind, "check")]
+        if not of_kind and kind == "test" and not _TESTS.search(act.clause):
+            of_kind = checks
         for path in act.things.files:
             if named := [one for one in of_kind if any(same_file(path, scope) for scope in one.result.run.scope)]:
                 return named
@@ -222,6 +292,18 @@ class ActRecord:
             if len(words & stems(f"{one.what} {one.text} {printed[:_MAX_CHARS]}")) >= _LEAST_LIKENESS * len(words):
                 yield f"{quote_short(one.what)} failed in turn {one.last_turn + 1} and has not succeeded since"
                 return
+
+
+def _kinds_of(act: ClaimedAct) -> list[str]:
+    """Return the kinds of checks that are meant: those of the clause, else the first of the statement, else tests."""
+    own = [kind for kind, pattern in _KINDS if pattern.search(act.clause)]
+    if own or _TESTS.search(act.clause):
+        return [*own, *(("test",) if _TESTS.search(act.clause) else ())]
+    return [next((kind for kind, pattern in _KINDS if pattern.search(act.text)), "test")]
+
+
+def _names(path: str, text: str) -> bool:
+    return bool(re.search(rf"(?<![\w.-]){re.escape(path.replace(chr(92), '/').rsplit('/', 1)[-1])}(?![\w-])", text))
 
 
 _REMOVAL = re.compile(
@@ -246,8 +328,8 @@ def _file_fault(act: ClaimedAct, actions: list[str]) -> str:
         )
     if act.kind == "rename" and not {"deleted", "created"} & set(actions):
         return "was not renamed in the record"
-    if act.kind == "edit" and actions and not changed:
-        return "was only read"
+    if act.kind == "edit" and not changed:
+        return "was only read" if actions else "was not changed in the record"
     if act.kind == "edit" and changed and set(changed) == {"deleted"}:
         return "was deleted, not changed"
     return ""
@@ -278,11 +360,24 @@ _COMMANDS: dict[str, re.Pattern[str]] = {
         r"|(?:make|just|npm run|pnpm(?: run)?|yarn|bash|sh|python3?|invoke|fab|mage|task)\s+\S*deploy\S*|\S*deploy\S*(?:\.(?:sh|py|js))?(?:\s|$)|docker(?:-|\s)compose\s+(?:.*\s)?up\b)",
         "install": rf"{_PACKAGES}\s+(?:install|add|i|ci|sync|get|require|reinstall)\b",
         "rename": rf"(?:{_GIT})?mv\s",
-        "delete": rf"(?:(?:{_GIT})?rm\s|rmdir\s|unlink\s|{_GIT}(?:branch|tag)\s+(?:-[dD]|--delete)\b|{_GIT}push\b.*--delete\b|docker\s+(?:rmi?|volume\s+rm)\b|dropdb\s"
+        "delete": rf"(?:(?:{_GIT})?rm\s(?!.*--cached)|(?i:Remove-Item|del|erase|rd|ri)\s|rmdir\s|unlink\s|{_GIT}(?:branch|tag)\s+(?:-[dD]|--delete)\b|{_GIT}push\b.*--delete\b|docker\s+(?:rmi?|volume\s+rm)\b|dropdb\s"
         r"|(?:npm|pnpm|yarn|bun|pip3?|uv|poetry|cargo|apt(?:-get)?|brew)\s+(?:uninstall|remove|rm|purge)\b|kubectl\s+delete\b)",
+        "untrack": rf"{_GIT}rm\b.*--cached",
         "revert": rf"{_GIT}(?:revert|reset|restore|checkout\s+--)\b",
     }.items()
 }  # fmt: skip
+_LISTS = re.compile(rf"\b{_GIT}(?:diff|status|show|log|commit|stash|add)\b")
+_INDEX = re.compile(
+    r"\b(?:track\w*|index\w*|git|version control|history|repo\w*|staging|stage|cached|commits?|histor\w*|Versions\w*)\b|跟踪|索引|仓库|追跡|履歴|历史",
+    re.I,
+)
+_PRINTED = re.compile(
+    r"[✓✔✗✘×❯│┃]|\d\s?ms\b|^\s*(?:at |>|\$ )|\b\d+ (?:failed|passed)\b"
+)  # output that a person pasted
+_STATUS = re.compile(rf"\b{_GIT}status\b")
+_MAY_CHANGE = re.compile(
+    r"(?:^|[\s;&|(])(?:sed\s+-i|perl\s+-\w*i|tee|python3?|node|npx|npm|make|bash|sh|pwsh|powershell|cp|mv|patch|Set-Content|Out-File)\b|>\s*[\w./$~]"
+)
 _TOOLS = {
     "pr": re.compile(r"create_?(?:pull|merge)_?request|pull_request_create|open_?pr", re.I),
     "merge": re.compile(r"merge_?(?:pull|merge)?_?(?:request|branch|pr)", re.I),
@@ -291,6 +386,12 @@ _TOOLS = {
     "deploy": re.compile(r"deploy", re.I),
     "tag": re.compile(r"(?:create|git)_?tag", re.I),
 }
+_SHOWN = 4_000  # characters of each end of an output in which a failure would be reported
+_FAILED = re.compile(
+    r"^\s*(?:\[?(?:ERROR|FATAL)\]?[\s:]|Traceback \(most recent call last\)|BUILD FAIL|FAILED\b|\w*Error: |Error (?:fetching|reading|loading|opening|creating|connecting|while|parsing|running|executing)\b|(?:Process )?[Ee]xit(?:ed with)? code:? [1-9])"
+    r"|\b(?:FullyQualifiedErrorId|error TS\d+|npm ERR!|exited with code [1-9]|failed with exit code [1-9]|Failed to (?:execute|compile)|hit your (?:usage )?limit)",
+    re.MULTILINE,
+)
 _REFUSED = re.compile(
     r"^\s*(?:!\s*\[(?:remote )?rejected\]|error:|fatal:|remote: (?:error|fatal)|CONFLICT\b|Automatic merge failed|npm ERR!|HTTP [45]\d\d"
     r"|pull request create failed|GraphQL:|Error:|ERROR:)|\[rejected\]|Permission denied|command not found",
@@ -320,19 +421,46 @@ class RecordedCheck(Struct, frozen=True):
         return self.result.verdict == "passed"
 
 
+class RecordedRun(Struct, frozen=True):
+    """A command, and whether its status or its output says that it failed."""
+
+    command: str
+    turn: int
+    seq: int
+    result_seq: int | None
+    failed: bool
+
+
 class Deeds:
     """All deeds of a session, in order. Reads its calls once."""
 
     def __init__(self, ground: Ground) -> None:
         self.done: list[RecordedDeed] = []
         self.checks: list[RecordedCheck] = []
+        self.runs: list[RecordedRun] = []
+        self.listed = ""  # what Git showed of the changes of anybody
+        self.status = ""  # what Git showed last of what is not committed
+        self.hidden = False  # whether a program ran that may change files unseen
         for call, start, output in ground.calls():
             self.done += _call_deeds(call, start, output)
+            failed = call.status == "error" or bool(call.exit_status) or _has_failed(output)
+            what = start.command or start.name
+            self.runs.append(RecordedRun(what, call.turn, call.seq, call.result_seq, failed))
+            if _LISTS.search(start.command or ""):
+                self.listed += f"\n{output[:_MAX_CHARS]}"
+            self.status = output[:_MAX_CHARS] if _STATUS.search(start.command or "") else self.status
+            self.hidden = self.hidden or bool(_MAY_CHANGE.search(start.command or ""))
             checks = judge_checks(call, start, output, ground.state.workspace)
             self.checks += [RecordedCheck(one, start.command, call.turn, call.seq) for one in checks]
 
     def of(self, kind: str) -> list[RecordedDeed]:
         return [one for one in self.done if one.kind == kind]
+
+
+def _has_failed(output: str) -> bool:
+    """Whether the beginning or the end of an output reports that the command failed."""
+    shown = output if len(output) <= 2 * _SHOWN else f"{output[:_SHOWN]}\n{output[-_SHOWN:]}"
+    return bool(_REFUSED.search(shown) or _FAILED.search(shown))
 
 
 def _call_deeds(call: Call, start: CallStart, output: str) -> Iterator[RecordedDeed]:

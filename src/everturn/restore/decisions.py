@@ -10,8 +10,9 @@ from collections.abc import Iterator
 from msgspec import Struct
 from msgspec.structs import replace
 
-from everturn.derive.choices import choice_size
+from everturn.derive.choices import choice_odds, choice_size
 from everturn.derive.decision_states import DecisionState
+from everturn.derive.decisions import likeness
 from everturn.derive.intent import topic_words
 from everturn.derive.marker_lines import ACTIVE
 from everturn.derive.session_state import SessionState
@@ -40,9 +41,10 @@ def key_decisions(material: StatementMaterial) -> Iterator[DraftStatement]:
 
     Commits have a section of their own.
     """
-    entries = _find_entries(material.state)
-    room = max(_LEAST_ROOM, _ALL_ROOM // max(1, len(entries)))
-    for rank, entry in rank_latest([_thin_entry(one, room) for one in entries]):
+    likely = _find_entries(material.state)
+    room = min(_MOST_ROOM, max(_LEAST_ROOM, _ALL_ROOM // max(1, len(likely))))
+    entries = [_thin_entry(one, room) for one in likely]
+    for rank, entry in enumerate(sorted(entries, key=lambda one: -one.odds)):
         weight = weight_by_rank(66, rank, 30)
         if entry.passages:
             yield _draft_entry(material, entry, weight)
@@ -55,34 +57,63 @@ class DecisionEntry(Struct, frozen=True):
 
     told: DecisionState | None
     passages: tuple[DecisionState, ...] = ()
+    odds: float = 0.0  # of its likeliest passage
 
 
 def _find_entries(state: SessionState) -> list[DecisionEntry]:
     """Return the entries in their order. A reply and the choices of its turn are one; choices that no longer hold are left out."""
     by_turn: dict[int, list[DecisionState]] = {}
     for one in state.choices:
-        if one.status == ACTIVE:
-            by_turn.setdefault(one.turn, []).append(one)
+        odds = choice_odds(one.weight, one.turn, state.turn_count)
+        if one.status == ACTIVE and odds >= _BESIDE:
+            by_turn.setdefault(one.turn, []).append(replace(one, weight=odds))
+    stated = {turn for turn, passages in by_turn.items() if max(one.weight for one in passages) >= _LIKELY}
     told = [
-        one for one in state.decisions if one.kind != "commit" and not (one.kind == "choice" and one.turn in by_turn)
+        one for one in state.decisions if one.kind != "commit" and not (one.kind == "choice" and one.turn in stated)
     ]
-    entries = [DecisionEntry(one, tuple(by_turn.pop(one.turn, ()) if one.about else ())) for one in told]
+    entries = [_make_entry(one, by_turn.pop(one.turn, []) if one.about else []) for one in told]
     kept = [one for one in entries if one.passages or not _says_little(one.told)]
-    kept += [DecisionEntry(None, tuple(passages)) for passages in by_turn.values()]
+    kept += [_make_entry(None, passages) for turn, passages in by_turn.items() if turn in stated]
     return sorted(kept, key=lambda one: max(part.seq for part in (one.told, *one.passages) if part is not None))
+
+
+def _make_entry(told: DecisionState | None, passages: list[DecisionState]) -> DecisionEntry:
+    """Return what a turn decided. What answers the agent is decided, whatever else is said of it, and its words are not told twice."""
+    passages = _without_requests(passages)
+    if told is None:
+        return DecisionEntry(None, tuple(passages), max(one.weight for one in passages))
+    said = likeness(told.text)
+    left = tuple(one for one in passages if one.weight >= _BESIDE and likeness(one.text) not in said)
+    return DecisionEntry(told, left, _TOLD)
+
+
+def _without_requests(passages: list[DecisionState]) -> list[DecisionState]:
+    """Return the passages of a turn without those of its request that the agent says again: requests have a section of their own."""
+    said = frozenset[str]().union(*(topic_words(one.text) for one in passages if one.by == "agent"))
+    return [one for one in passages if one.by == "agent" or not _is_said(topic_words(one.text), said)]
+
+
+def _is_said(words: frozenset[str], said: frozenset[str]) -> bool:
+    return len(words & said) > _SAID_SHARE * len(words)
+
+
+_SAID_SHARE = 0.5  # of the words of a request
+_TOLD = 0.0  # log-odds of what a person answered or laid down
 
 
 def _thin_entry(entry: DecisionEntry, room: int) -> DecisionEntry:
     """Return an entry with its likeliest passages that fit into so many bytes, at least one: of many turns each tells less."""
     kept = list[DecisionState]()
     for one in sorted(entry.passages, key=lambda one: -one.weight):
-        if not kept or choice_size(one.text) <= room:
+        if not kept or (choice_size(one.text) <= room and len(kept) < _MOST):
             kept.append(one)
             room -= choice_size(one.text)
     return replace(entry, passages=tuple(one for one in entry.passages if one in kept))
 
 
-_ALL_ROOM, _LEAST_ROOM = 12_000, 500  # bytes of all passages, and at least of an entry
+_LIKELY, _BESIDE = -1.25, -2.3  # log-odds that the likeliest passage of an entry needs, and those beside it
+_MOST = 8  # passages of an entry
+_ALL_ROOM, _MOST_ROOM, _LEAST_ROOM = 6_000, 1_600, 600  # bytes of all passages, and of those of an entry
 
 
 def _says_little(one: DecisionState | None) -> bool:

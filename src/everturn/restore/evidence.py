@@ -24,7 +24,7 @@ from everturn.model.conversation import Block, Message
 from everturn.restore.document import Evidence, Statement
 from everturn.sessions.messages import Records, Sources
 from everturn.store.contract import Store
-from everturn.text.printable import one_line
+from everturn.text.printable import count_cells, cut_words, one_line
 from everturn.text.tokens import find_highest
 
 _TEXT_SEPARATOR = " \0 "
@@ -81,12 +81,21 @@ class Proofs:
 
     def excerpt(self, seq: int, field: str, width: int) -> str:
         """Return the beginning of a message's text in one field of the index."""
+        return self.whole(seq, one_line(self._field(seq, field), width))
+
+    def ends(self, seq: int, field: str, width: int) -> tuple[str, str]:
+        """Return the beginning and the end of such a text, together of at most `width` cells; no end if it fits whole."""
+        words = one_line(self._field(seq, field), _LONGEST)
+        if len(words) <= width and count_cells(words) <= width:
+            return words, ""
+        start = _after_secret(words, _last_part(words, int(width * _END_SHARE)))
+        tail = words[start:]
+        return self.whole(seq, cut_words(words[:start], width - count_cells(tail))), tail
+
+    def _field(self, seq: int, field: str) -> str:
         row = next(self._store.messages(self._session.id, seq, seq), None)
-        if row is None:
-            return ""
-        blocks = self._records.message(row).blocks
-        words = "\n".join(block.text for block in blocks if block.field == field and block.text)
-        return self.whole(seq, one_line(words, width))
+        blocks = self._records.message(row).blocks if row is not None else ()
+        return "\n".join(block.text for block in blocks if block.field == field and block.text)
 
     def result_text(self, call: Call) -> str:
         """Return the text of a call's result, "" if there is none."""
@@ -108,6 +117,28 @@ class Proofs:
         return row, text
 
 
+def _last_part(words: str, width: int) -> int:
+    """Return where the last part of a text begins that takes at most `width` cells: at a sentence, else at a word."""
+    start, used = len(words), 0
+    while start and (used := used + count_cells(words[start - 1])) <= width:
+        start -= 1
+    half = start + (len(words) - start) // 2
+    marks = [words.find(mark, start, half) for mark in (". ", "。", "! ", "！", "? ", "？", ": ", "：", " - ", " ")]
+    return next((at + 1 for at in marks if at >= 0), start)
+
+
+def _after_secret(words: str, start: int) -> int:
+    """Return where the end of a text begins, behind a secret if it would begin within one."""
+    from everturn.secrets.redaction import find_secrets  # its rules take a while to compile
+
+    first = max(0, start - _SECRET_MARGIN)
+    for found in find_secrets(words[first : start + _SECRET_MARGIN]):
+        if first + found.start < start < first + found.end:
+            return first + found.end
+    return start
+
+
+_END_SHARE = 0.4  # of a text that is shown without its middle
 T = TypeVar("T")
 
 

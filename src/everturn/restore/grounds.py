@@ -26,15 +26,18 @@ from everturn.restore.evidence import has_quote, normalise_quotes, words_of
 from everturn.sessions.messages import Records, Sources
 from everturn.store.contract import Store
 from everturn.text.printable import Clean
+from everturn.text.statement_words import LANGUAGE_WORDS
 from everturn.text.terms import index_text, terms
 
 _CACHED_MESSAGES = 256  # messages
 _CACHED_TURNS = 4
+_SHORT_OUTPUT = 3_000  # characters
 _LONGEST = 4_000_000  # characters of a turn that are compared
 #: Kinds of calls that do nothing outside their files, and kinds of messages that nobody wrote.
 _QUIET_KINDS = frozenset(("read", "edit", "create", "delete", "search", "plan"))
 _HEARSAY = frozenset(("summary", "compaction"))
-_ENDING = re.compile(r"(?<=...)(?:ations?|ings?|ions?|ers?|ed|es|ly|en|em|ar|s|e)$")
+_ENDING = re.compile(r"(?<=...)(?:ations?|ings?|ions?|ers?|ed|es|ly|en|em|ar|[ao]s?|s|e)$")
+_KANA = re.compile(r"[\u3041-\u309f的了是在和也就都而及与着被把]")  # characters of grammar
 
 
 class Fact(Struct, frozen=True):
@@ -96,11 +99,22 @@ class Ground:
         return self._texts[row.seq]
 
     def speech(self, row: MessageRow) -> str:
-        """Return what a person or the model says in a message, without what it gives to tools."""
+        """Return what a person or the model says in a message, line by line, without what it gives to tools."""
+        if row.seq in self.answers:
+            said = self.text(row)
+            return said if self.answers[row.seq] == "answer" else said.partition("the user said:")[2]
         if row.origin not in ("human", "model"):
             return ""
         blocks = self._records.message(row).blocks
-        return normalise_quotes("\n".join(one.text for one in blocks if one.kind == "text"))
+        lines = (line for one in blocks if one.kind == "text" for line in one.text.splitlines())
+        return "\n".join(filter(None, map(normalise_quotes, lines)))
+
+    def printed(self, row: MessageRow) -> str:
+        """Return what the calls of a message printed, or those whose result it is, line by line; not what they read, nor long output."""
+        calls = (call for calls in self._calls.values() for call in calls if row.seq in (call.seq, call.result_seq))
+        results = (self._records.result(call) for call in calls if call.kind not in _QUIET_KINDS)
+        texts = [one.text for one in results if one is not None and len(one.text) <= _SHORT_OUTPUT]
+        return "\n".join(filter(None, (normalise_quotes(line) for text in texts for line in text.splitlines())))
 
     def words(self, turn: int) -> TurnWords:
         if turn not in self._turns:
@@ -149,13 +163,39 @@ class Ground:
                 start = blocks[call.idx].call if call.idx < len(blocks) else None
                 if start is not None and start.kind not in _QUIET_KINDS:
                     result = self._records.result(call)
-                    yield call, start, result.text if result is not None else ""
+                    yield self._records.with_status(call), start, result.text if result is not None else ""
 
     @cached_property
     def spoken(self) -> list[tuple[MessageRow, str]]:
         """Return the messages of people in order, each with its text."""
         rows = self._store.messages(self.session.id, 0, self.state.covers)
-        return [(row, self.text(row)) for row in list(rows) if row.origin == "human" and row.kind not in _HEARSAY]
+        return [(row, self.text(row)) for row in list(rows) if self.is_person(row) and row.kind not in _HEARSAY]
+
+    def is_person(self, row: MessageRow) -> bool:
+        """Whether a person speaks in a message: writes it, answers a question of the agent or refuses a call."""
+        return row.origin == "human" or row.seq in self.answers
+
+    @cached_property
+    def answers(self) -> dict[int, str]:
+        """The results of calls that a person decided, by message: `answer` to a question, or `refusal`."""
+        calls = (call for calls in self._calls.values() for call in calls if call.result_seq is not None)
+        kinds = ((call.result_seq or 0, self._answer_kind(call)) for call in calls)
+        return {seq: kind for seq, kind in kinds if kind}
+
+    def _answer_kind(self, call: Call) -> str:
+        if call.error_class == "rejected":
+            return "refusal"
+        return "answer" if call.kind == "ask" and call.status == "ok" else ""
+
+    def has_unnamed(self, kind: str) -> bool:
+        """Whether a call of a kind is recorded without the file it was about, as in some transcripts."""
+        named = {one.seq for artifacts in self._artifacts.values() for one in artifacts}
+        return any(call.kind == kind and seq not in named for seq, calls in self._calls.items() for call in calls)
+
+    @cached_property
+    def has_changes(self) -> bool:
+        """Whether a call changed a file."""
+        return any(call.kind in ("edit", "create", "delete") for calls in self._calls.values() for call in calls)
 
     def turns_of(self, path: str) -> list[int]:
         return sorted(turn for turn in self._bounds if self.touches(turn, path))
@@ -175,7 +215,11 @@ def stems(text: str) -> frozenset[str]:
 def all_stems(text: str) -> frozenset[str]:
     """Return the words of a text without their endings, but articles, pronouns and who speaks."""
     return frozenset(
-        _stem(one) for one in terms(index_text(text)) if one not in _SMALL_WORDS and (len(one) > 2 or not one.isascii())
+        _stem(one)
+        for one in terms(index_text(text))
+        if one not in _SMALL_WORDS
+        and not _KANA.fullmatch(one)
+        and (len(one) > 2 or not one.isascii() or (one.isdigit() and len(one) > 1))
     )
 
 
@@ -183,10 +227,21 @@ def all_stems(text: str) -> frozenset[str]:
 def _stem(term: str) -> str:
     if any(map(str.isdigit, term)):
         return term
+    if term in _IRREGULAR:
+        return _IRREGULAR[term][:8]
     bare = _ENDING.sub("", term)
     if bare.endswith("i") and bare != term:
         return f"{bare[:-1]}y"[:8]  # queries, query
     return (bare[:-1] if bare[-2:-1] == bare[-1:] and bare.isascii() else bare)[:8]  # running, run
+
+
+#: Participles that do not end in "ed" and their verbs, as stems.
+_IRREGULAR = dict(
+    pair.split(":")
+    for pair in "shown:show written:writ chosen:choos chose:choos taken:tak given:giv kept:keep built:build sent:send made:mak known:know hidden:hid "
+    "broken:break begun:begin driven:driv drawn:draw grown:grow grew:grow held:hold found:find told:tell left:leav ran:run wrote:writ broke:break "
+    "stuck:stick lost:los spent:spend bound:bind split:split thrown:throw threw:throw seen:see saw:see understood:understand".split()
+)
 
 
 def _is_significant(term: str) -> bool:
@@ -224,7 +279,7 @@ _IDLE_WORDS = frozenset(
     "will with within without work would write writing written wrote your nothing nobody "
     "choice chose chosen decided decision decisions final finally goal live lives rather result results "
     "wurde wurden worden werden sind haben nutzer benutzer anwender utilisateur usuario fichier archivo datei fueron".split()
-)
+).union(*LANGUAGE_WORDS.values())
 
 
 #: Words that never tell two phrases apart.
@@ -300,6 +355,15 @@ def find_named_things(text: str) -> NamedThings:
         tuple(dict.fromkeys(commits)),
         tuple(dict.fromkeys(_NUMBER.findall(_IN_PROSE.sub(" ", without)))),
     )
+
+
+def hide_names(text: str) -> str:
+    """Blank out the code, quotations, files, hashes and turns that a statement names."""
+    prose = _CODE.sub(" ", text)
+    for pattern in _QUOTES:
+        prose = pattern.sub(" ", prose)
+    prose = _PATH.sub(lambda found: " " if _is_path(found[0].rstrip(".")) else found[0], prose)
+    return _HASH.sub(lambda found: " " if re.search(r"[a-f]", found[0]) else found[0], _IN_PROSE.sub(" ", prose))
 
 
 # --- citations ---

@@ -12,7 +12,6 @@ from everturn.derive.loose_ends import LooseEnd
 from everturn.derive.open_items import find_summary_steps
 from everturn.derive.plans import find_current, is_task
 from everturn.derive.session_state import SessionState, TurnRequest, unanswered_questions
-from everturn.restore.dialogue import last_request
 from everturn.restore.evidence import (
     DraftStatement,
     StatementMaterial,
@@ -23,6 +22,7 @@ from everturn.restore.evidence import (
     saying_statement,
     weight_by_rank,
 )
+from everturn.restore.goal import ENDING_LEADS, last_request
 
 _FEW_WORDS = 4  # a shorter request is quoted as it is
 _STEPS = 1_200
@@ -55,15 +55,16 @@ def next_steps(material: StatementMaterial) -> Iterator[DraftStatement]:
 
 def _steps_by_answer(state: SessionState) -> dict[int, list[str]]:
     """Return what each answer names as to do; work that was announced and cut off comes first in its answer."""
-    found = dict[int, list[str]]()
-    for one in (*((state.begun,) if state.begun is not None else ()), *state.next_steps):
-        found.setdefault(one.seq, []).append(one.text)
+    begun, found = state.begun, dict[int, list[str]]()
+    for one in (*((begun,) if begun is not None else ()), *state.next_steps):
+        if one is begun or begun is None or not one.text.startswith(begun.text.removesuffix("…")):  # said once
+            found.setdefault(one.seq, []).append(one.text)
     return found
 
 
 def _cut_off(material: StatementMaterial) -> Iterator[DraftStatement]:
-    """Yield the request that no answer reports on, and where its work stopped, as one entry."""
-    begun = material.state.begun
+    """Yield the request that no answer reports on, where its work stopped and what came last, as one entry."""
+    begun, ending = material.state.begun, material.state.ending
     told, refs = list[str](), list[Words]()
     if (one := _unreported(material.state)) is not None:
         words = material.proofs.excerpt(one.seq, "prompt", _STEPS) if word_count(one.text) > _FEW_WORDS else one.text
@@ -73,6 +74,9 @@ def _cut_off(material: StatementMaterial) -> Iterator[DraftStatement]:
     if begun is not None:
         refs.append((begun.seq, " · ".join(dict.fromkeys(_steps_by_answer(material.state)[begun.seq]))))
         told.append("started but interrupted: ")
+    if ending is not None and ending.kind != "calls":
+        refs.append((ending.seq, ending.text))
+        told.append(ENDING_LEADS[ending.kind])
     if refs:
         pairs = list(zip(told, refs, strict=True))
         text = lambda: " → ".join(f"{lead}{safe_excerpt(material, words, _STEPS)}" for lead, words in pairs)  # noqa: E731

@@ -25,11 +25,11 @@ from everturn.derive.session_state import (
     still_failing,
     unconfirmed_reports,
 )
-from everturn.derive.turn_facts import TurnFacts
+from everturn.derive.turn_facts import REPORT, TurnFacts
+from everturn.derive.version_control import CommitState
 from everturn.model.archive import Session, is_live
 from everturn.restore.budget import NAMES
 from everturn.restore.decisions import constraints, key_decisions
-from everturn.restore.dialogue import primary_task, requests
 from everturn.restore.document import FACTS, SECTIONS, Document, DocumentSection, Statement
 from everturn.restore.evidence import (
     DraftStatement,
@@ -46,7 +46,7 @@ from everturn.restore.evidence import (
     weigh_by_use,
     weight_by_rank,
 )
-from everturn.restore.goal import high_level_goal, session_name
+from everturn.restore.goal import high_level_goal, primary_task, requests, session_name
 from everturn.restore.loose_ends import left_before, next_steps, open_questions
 from everturn.sessions.messages import Sources, has_words
 from everturn.sessions.state import initial_state, session_facts
@@ -190,7 +190,7 @@ _NEXT_ITEMS, _LATER_ITEM = 8, 12.0  # plan items that matter now; the weight of 
 _SIGNS = {"open": "[ ]", "doing": "[~]", "done": "[x]", "dropped": "[-]"}
 
 
-# --- sections of files and facts; those of what was said are in restore.goal, dialogue, decisions and loose_ends ---
+# --- sections of files and facts; those of what was said are in restore.goal, decisions and loose_ends ---
 def artifacts(material: StatementMaterial) -> Iterator[DraftStatement]:
     """Files that were changed. The latest and the most often changed weigh most."""
     for weight, one in weigh_by_use([one for one in material.state.files.values() if one.action != "read"]):
@@ -268,7 +268,7 @@ def commits(material: StatementMaterial) -> Iterator[DraftStatement]:
         weight = weight_by_rank(76, rank, 64)
         if one.hash:
             where = material.results.get(one.seq, one.seq)
-            text = _commit_text(material, one.hash, words, one.replaced, width)
+            text = _commit_text(material, one, words, width)
             yield fact_statement(material, weight, text, [(where, one.hash)], one.by)
         else:
             where = material.results.get(one.seq, one.seq) if one.url else one.seq
@@ -295,10 +295,13 @@ def commands(material: StatementMaterial) -> Iterator[DraftStatement]:
     """Commands and how each ended the last time, the latest first."""
     last_runs = {one.command: one for one in material.state.commands}
     for rank, one in rank_latest(sorted(last_runs.values(), key=lambda one: one.seq)):
-        ended = one.status if one.exit_status is None else f"exit {one.exit_status}"
-        ended = "failed" if one.failed and not one.exit_status else ended  # the status is that of what came after it
+        ended = (
+            f" → {safe_excerpt(material, (material.results.get(one.seq, one.seq), one.ended), _COMPLAINT)}"
+            if one.ended
+            else ""
+        )
         yield saying_statement(
-            material, weight_by_rank(18, rank, 2), (one.seq, one.command), lead="`", tail=f"` → {ended}", width=_COMMAND
+            material, weight_by_rank(18, rank, 2), (one.seq, one.command), lead="`", tail=f"`{ended}", width=_COMMAND
         )
 
 
@@ -345,9 +348,18 @@ def _path_endings(path: str) -> Iterator[str]:
         yield rest
 
 
+#: What became of a file, by its last action and whether the session made it.
+_ENDS = {
+    ("deleted", True): "created, then deleted",
+    **dict.fromkeys((("untracked", True), ("untracked", False)), "taken out of version control"),
+}
+
+
 def _draft_file(material: StatementMaterial, one: FileState, weight: float) -> DraftStatement:
     times = f" ×{one.count}" if one.count > 1 else f" ×{one.reads}" if one.reads > 1 and not one.count else ""
-    return fact_statement(material, weight, lambda: f"`{one.path}` {one.action}{times}", [(one.seq, one.path)], one.by)
+    done = _ENDS.get((one.action, one.made)) or f"{one.action}{times}"
+    label = "by the agent's report" if one.by == REPORT else one.by
+    return fact_statement(material, weight, lambda: f"`{one.path}` {done}", [(one.seq, one.path)], label)
 
 
 def _draft_item(material: StatementMaterial, one: PlanItem, weight: float) -> DraftStatement:
@@ -414,7 +426,7 @@ def _complaint_text(material: StatementMaterial, one: FailureState | OpenFailure
 
 
 def _commit_text(
-    material: StatementMaterial, number: str, words: tuple[int, str], replaced: bool, width: int
+    material: StatementMaterial, one: CommitState, words: tuple[int, str], width: int
 ) -> Callable[[], str]:
-    mark = " (replaced by a later commit)" if replaced else ""
-    return lambda: f"`{number}` {safe_excerpt(material, words, width)}".rstrip() + mark
+    mark = f" ({one.ended or 'replaced by a later commit'})" if one.replaced else ""
+    return lambda: f"`{one.hash}` {safe_excerpt(material, words, width)}".rstrip() + mark

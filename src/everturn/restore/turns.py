@@ -132,8 +132,8 @@ def _outcome_entries(facts: TurnFacts) -> Iterator[TurnEntry]:
     for call in _last_of_each(facts.deeds, lambda one: one.outcome == "failed"):
         yield TurnEntry(f"`{one_line(call.what, _COMMAND)}` failed: {call.error}".rstrip(": "), call.seq)
     for call in _last_of_each(facts.deeds, lambda one: one.kind == "shell" and not one.outcome):
-        ended = call.status if call.exit_status is None else f"exit {call.exit_status}"
-        yield TurnEntry(f"`{one_line(call.what, _COMMAND)}` → {ended}", call.seq)
+        ended = f" → {call.ended}" if call.ended else ""
+        yield TurnEntry(f"`{one_line(call.what, _COMMAND)}`{ended}", call.seq)
 
 
 def _last_of_each(calls: Iterable[CallFact], matches: Callable[[CallFact], bool]) -> Iterator[CallFact]:

@@ -155,6 +155,11 @@ class Records:
             return result_block(self.message(row), call)
         return None
 
+    def with_status(self, call: Call) -> Call:
+        """Return a command with the exit status 0 if its client marks those that fail, and did not mark it."""
+        is_told = call.kind == "shell" and call.status == "ok" and call.exit_status is None
+        return replace(call, exit_status=0) if is_told and self._source and self._source.marks_failures else call
+
     def record(self, row: MessageRow) -> bytes:
         """Return the bytes of one record as captured, as far as they are stored."""
         size = max(0, min(row.size, self._end - row.start))

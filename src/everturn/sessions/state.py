@@ -137,7 +137,7 @@ def session_facts(
         messages = ((row, records.message(row)) for row in view.rows)
         seqs = {row.seq for row in view.rows}
         own = [one for one in artifacts.get(view.turn.idx, []) if one.seq in seqs]
-        facts = turn_facts(view.turn, messages, view.calls, view.steps, own, workspace)
+        facts = turn_facts(view.turn, messages, map(records.with_status, view.calls), view.steps, own, workspace)
         more = by_subagents.get(view.turn.idx)
         yield replace(facts, files=(*facts.files, *more)) if more else facts
 

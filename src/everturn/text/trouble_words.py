@@ -23,6 +23,11 @@ PASTED_ERROR = lazy_pattern(
     r"|[^\n]{0,120}\bfailed to\b[^\n]{3,300})$",
     re.IGNORECASE | re.MULTILINE,
 )
+#: The summary of a test runner with failures.
+PASTED_SUMMARY = lazy_pattern(
+    r"^[ \t]*(?:(?:Tests?|Test Files|Test Suites):?[ \t]{1,8}[1-9]\d{0,6} failed\b|[=✖✗❌×• ]{0,100}[1-9]\d{0,6} (?:failed|failing)\b(?:,| \||$)|FAILED \((?:failures|errors)=)[^\n]{0,200}$",
+    re.MULTILINE,
+)
 #: How an error begins where no one has caught it: in a browser, a trace, a build.
 UNCAUGHT = lazy_pattern(
     r"^[^\n]{0,120}?(?:\bUncaught \S[^\n]{3,300}|\b[A-Z]\w*(?:Error|Exception)\b(?: \[\w+\])?: [^\n]{3,300}|\bTraceback \(most recent[^\n]*|\bUnhandled [A-Z][^\n]{3,300}"
@@ -122,7 +127,7 @@ DOUBTS = lazy_pattern(
 # --- what an answer says of its own calls ---
 ADMITS = lazy_pattern(
     r"\b(?:fail(?:s|ed|ing|ure|ures)?|could(?:n['’]t| not)|can(?:not|['’]t)|unable to|(?:did|does|do|was|were|is)(?:n['’]t| not) (?:work|run|start|succeed|able|possible|complete|available|running)\w*|blocked|denied|refused|crash(?:es|ed)?"
-    r"|unsuccessful|errors?|timed out|fehlgeschlagen|schlug fehl|scheiter\w+|konnte nicht|échou\w+|échec|erreur|n['’]a pas pu|impossible|fall(?:ó|a|aron)|no (?:pude|se pudo|pudo)|falh(?:ou|a|aram)|não (?:foi possível|consegui)|erro|non (?:è riuscito|riesco)|fallit\w)\b"
+    r"|unsuccessful|errors?|pre-existing issues?|timed out|fehlgeschlagen|schlug fehl|scheiter\w+|konnte nicht|échou\w+|échec|erreur|n['’]a pas pu|impossible|fall(?:ó|a|aron)|no (?:pude|se pudo|pudo)|falh(?:ou|a|aram)|não (?:foi possível|consegui)|erro|non (?:è riuscito|riesco)|fallit\w)\b"
     r"|失敗|できません|できなかった|エラー|失败|未成功|无法|報錯|报错|错误|실패|오류|не удалось|ошибк",
     re.IGNORECASE,
 )
@@ -135,4 +140,66 @@ WORD = lazy_pattern(r"[A-Za-z0-9_]{3,}")
 PATH_WORD = lazy_pattern(r"\S*[/\\]\S*")
 IDLE_WORDS = frozenset(
     "the and for not with from this that was were are has have but you your its could failed fails failure error errors exit code run running command cannot unable usr bin home users".split()
+)
+
+
+# --- requests that point at something else ---
+#: What a document is called that says what to do.
+_DOCUMENT = (
+    r"(?:plans?|specs?|specifications?|briefs?|proposals?|tickets?|stor(?:y|ies)|(?:task )?documents?|docs?|notes?|handover|handoff|prd|rfc|design|instructions?|prompt|"
+    r"dokument\w*|spezifikation\w*|vorschlag|cahier|sp[ée]cifications?|propositions?|documento|especificaci[oó]n|especifica[çc][aã]o|propuesta|proposta|plano)"
+)
+#: A request whose object is a document that stands elsewhere.
+POINTS_TO_DOCUMENT = lazy_pattern(
+    rf"\b(?:this|that|these|the (?:attached|above|following|referenced|new|same)|attached|dies(?:en|e|es|er|em)|ce(?:tte|t)?|ces|est[ea]s?|es[ea]s?|dess[ea]|n?est[ea])\s+(?:\w+\s+)?{_DOCUMENT}\b"
+    rf"|\b(?:implement|execute|follow|carry out|start|do|build|apply|work on|setze|befolge|umsetzen|applique|suis|ex[ée]cute|implementa|ejecuta|sigue|execute|siga)\s+(?:the|den|die|das|le|la|el|o|a)\s+(?:\w+\s+)?{_DOCUMENT}\b"
+    r"|(?:この|上記の|添付の|その)(?:\w{0,6})?(?:計画|プラン|仕様書?|設計書?|文書|ドキュメント|指示書?|提案)|(?:这个|该|上述|附件的?|按照?|根据|這個|按照|根據)(?:\w{0,6}?)(?:计划|方案|文档|规格|需求|设计|計劃|文檔|規格)",
+    re.IGNORECASE,
+)
+#: A file that can say what to do.
+DOCUMENT_FILE = lazy_pattern(r"[^\s`'\"()\[\]<>，。、]{1,200}\.(?:mdx?|mdc|markdown|txt|rst|adoc|org)\b", re.IGNORECASE)
+#: What a request says that has a document carried out, and not changed.
+CARRIES_OUT = lazy_pattern(
+    r"\b(?:implement|execut|follow|build|do|start|begin|continue|proceed|work|appl|carry|go|see|per|according|based|described?|next|phase|step|task)(?:\w{0,5})\b"
+    r"|\b(?:setze?|umsetz\w*|befolge?|ausf[üu]hr\w*|gem[äa](?:ß|ss)|laut|nach|applique[rz]?|suis|suive[rz]|ex[ée]cut\w+|selon|impl[ée]ment\w+|ejecut\w+|sigue|seg[úu]n|siga|fase|etapa)\b"
+    r"|根据|按照?|执行|实现|实施|依照|遵循|開始|開發|执行|根據|に従|に沿|を実装|を実行|を進め",
+    re.IGNORECASE,
+)
+#: Words of a request that ask for help with something.
+_NEEDY = r"help|fix|solve|resolve|debug|check|wrong|why|error|issue|problem|bug|look|image|screenshot|ajud|ayud|resolv|corrig|arregl|erro|problema|aide|r[ée]sou|probl[èe]me|hilf|beheb|l[öo]se|fehler|修|解决|解決|处理|检查|帮|問題|问题|错|エラー|直|助|教|怎么|为什么|なぜ"
+NEEDS_HELP = lazy_pattern(_NEEDY, re.IGNORECASE)
+#: Words of a request that do not say what it is about.
+_EMPTY = (
+    r"please|pls|plz|kindly|can|could|would|will|you|u|we|help|me|us|my|i|i['’]m|im|need|want|to|fix|fixing|fixed|solve|resolve|debug|check|look|looking|at|into|see|read|this|that|it|these|those|them|the|an?|"
+    r"errors?|issues?|problems?|bugs?|here|there|out|for|with|what|what['’]?s|whats|is|are|wrong|why|how|do|does|did|again|still|not|now|and|ok|okay|hi|hey|hello|so|image|images|screenshot|picture|"
+    r"attached|above|below|following|same|got|getting|get|gives?|shows?|have|has|in|on|of|about|from|happen(?:ed|ing|s)?|go|ahead|try|just|also|all|take|"
+    r"me|ajud[ae]r?|ayud[ae](?:me)?|resolv[ae]r?|resolver|corrig[ei]r?|arregl[ae](?:r|lo)?|isso|isto|esto|eso|por|favor|o|a|el|la|os|as|um|uma|un|una|erro|error|problema|que|qué|pode|puedes|"
+    r"aide(?:-moi|z-moi)?|corrige[rz]?|r[ée]sou(?:dre|s)|ce(?:ci|la|tte|t)?|[çc]a|le|les|l['’]erreur|erreur|probl[èe]me|s['’]il|te|vous|pla[iî]t|peux-tu|moi|"
+    r"bitte|hilf|mir|kannst|du|das|den|die|diesen|dieses|beheb(?:e|en)|l[öo]se|fehler|problem|behebe|mal|an|schau"
+)
+NO_OBJECT = lazy_pattern(
+    rf"\[image[^\]\n]{{0,20}}\]|\b(?:{_EMPTY})\b"
+    r"|请|帮我?|帮忙|修复|解决|处理|检查|看看?|一下|这个|这|那个|那|问题|错误|报错|的|吧|了|下|还是|仍然|有|并|没有?|任何|反应|再|為什麼|为什么|怎么|回事|怎么办|如何"
+    r"|これ|この|それ|エラー|問題|を|が|の|は|です|ます|か|直し|修正し|解決し|見|教え|助け|て|ください|くれ|お願いします|してほしい|なぜ|どうして",
+    re.IGNORECASE,
+)
+#: How an answer begins that only says what it will do, or agrees.
+ONLY_BEGINS = lazy_pattern(
+    r"(?:(?:ok(?:ay)?|sure|great|perfect|certainly|of course|alright|right|yes|good|got it|understood|absolutely|excellent|thanks|thank you|sorry|claro|vale|perfecto|bien s[ûu]r|d['’]accord|parfait|gern|klar|natürlich|verstanden|好的|当然|明白了|了解|はい|承知|もちろん)\b[\s,.!—–:。、，！-]*)*"
+    r"(?:i['’]ll|i will|i['’]m|i am|let me|let['’]s|first,?|now,? |to (?:fix|help|do)|you['’]re|your? (?:are|is)|here['’]s|here is|here are|i can|i need|i['’]d|i see|i understand|looking|checking|reading|analy[sz]ing|investigating|"
+    r"je (?:vais|suis)|ich (?:werde|schaue|sehe)|lass|voy a|vou|deixe|permíteme|vamos|まず|これから|確認し|見て|调?我来|我先|让我|我会|我将|我现在|首先|先|正在|接下来)|(?:ok(?:ay)?|sure|好的|了解|はい)[\W]*$",
+    re.IGNORECASE,
+)
+#: A request that only has something looked at.
+ONLY_LOOKS = lazy_pattern(
+    r"\W*(?:please |can you |could you |kannst du |peux-tu |puedes |pode )?(?:look|check|scan|review|read|analy[sz]e|explain|understand|see|show|list|go through|explore|study|summari[sz]e|tell me|"
+    r"schau|pr[üu]fe?|lies|erkl[äa]re?|zeig|analysiere|regarde|lis|analyse|explique|montre|v[ée]rifie|mira|revisa|lee|analiza|explica|muestra|olha|veja|leia|analis[ae]|explique)\b"
+    r"|查看|看看|看一下|检查|阅读|分析|了解|解释|总结|調べ|見て|確認し|説明|読",
+    re.IGNORECASE,
+)
+#: A sentence that demands something without an order.
+DEMANDS = lazy_pattern(
+    r"\b(?:should|must|needs? to|need(?:s|ed)?|has to|have to|want(?:s|ed)?|would like|soll(?:te|ten|en)?|muss|müssen|doit|doivent|devrait|il faut|debe|deben|debería|tiene que|deve|devem|precisa)\b"
+    r"|应该|需要|必须|要求|べき|必要|してほしい|たい",
+    re.IGNORECASE,
 )

@@ -14,6 +14,7 @@ SOURCE = Source(
     name=NAME,
     title="Claude Code",
     parser=7,
+    marks_failures=True,
     fields=(
         "parentUuid",
         "isSidechain",

@@ -20,6 +20,7 @@ SOURCE = Source(
     name=NAME,
     title="Gemini CLI",
     parser=3,
+    marks_failures=True,
     fields=(
         "projectHash",
         "lastUpdated",

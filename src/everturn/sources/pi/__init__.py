@@ -12,6 +12,7 @@ SOURCE = Source(
     name="pi",
     title="Pi",
     parser=1,
+    marks_failures=True,
     fields=(
         "thinkingLevel",
         "stopReason",

@@ -12,6 +12,7 @@ SOURCE = Source(
     name="qwen_code",
     title="Qwen Code",
     parser=2,
+    marks_failures=True,
     # The first three are also fields of Claude Code: with `parts`, a session shows more of these than of its fields.
     fields=(
         "parentUuid",
