@@ -479,6 +479,23 @@ def test_work_without_a_report_is_left_to_do(archive: Archive, store: Store) -> 
     assert texts(document, "plan_open") == []  # nothing was ticked
 
 
+def test_a_call_without_a_result_is_the_end_and_a_command_of_the_client_is_not(archive: Archive, store: Store) -> None:
+    line, use = archive.history.line, archive.use
+    session = archive.take_in(
+        line("user", "add baskets to the shop page"),
+        line("assistant", "I look at the page first."),
+        use("Bash", "c1", command="cat shop.html"),
+        line("user", "<command-name>/exit</command-name>"),
+    )
+    document = build_document(store, SOURCES, session)
+    (found,) = texts(document, "next_steps")
+    assert found.endswith("→ last call, without a result: cat shop.html")
+    assert texts(document, "primary_task")[1:] == [
+        "the agent's last answer, before its last calls: I look at the page first.",
+        "last call, without a result: cat shop.html",
+    ]
+
+
 def test_the_tasks_of_a_file_are_one_entry_and_those_ticked_later_are_done(archive: Archive, store: Store) -> None:
     line, use, back = archive.history.line, archive.use, archive.back
     ticks = {"file_path": "/shop/tasks.md", "old_string": "- [ ] T002 Paint", "new_string": "- [x] T002 Paint"}

@@ -104,12 +104,13 @@ class CommandState(Struct, frozen=True):
 
 
 class FileMention(Struct, frozen=True):
-    """A mentioned file, how often, and where last."""
+    """A mentioned file, how often, and where last; `said` if a person or an answer names it, and not only an output."""
 
     path: str
     count: int
     turn: int
     seq: int
+    said: bool = True
 
 
 class TurnRequest(Struct, frozen=True):
@@ -373,7 +374,8 @@ def _update_mentions(state: SessionState, facts: TurnFacts) -> dict[str, FileMen
     for one in facts.mentions:
         path = local_path(one.path, state.workspace)
         before = named.pop(path, None)
-        named[path] = FileMention(path, one.count + (before.count if before else 0), facts.turn, one.seq)
+        count, is_said = (before.count, before.said) if before else (0, False)
+        named[path] = FileMention(path, one.count + count, facts.turn, one.seq, one.said or is_said)
     for path in list(named)[: max(0, len(named) - _NAMES)]:
         del named[path]
     return named
