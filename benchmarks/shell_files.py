@@ -109,7 +109,10 @@ def _plant_files(root: Path, chance: random.Random) -> list[str]:
             files.append(f"{folder}/{name}")
             (root / folder / name).write_text(f"old text of {name}\nold line two\nx {chance.random()}\n")
     for name, members in _ARCHIVES.items():
-        with zipfile.ZipFile(root.parent / f"{name}.zip", "w") as packed, tarfile.open(root.parent / f"{name}.tar", "w") as taped:
+        with (
+            zipfile.ZipFile(root.parent / f"{name}.zip", "w") as packed,
+            tarfile.open(root.parent / f"{name}.tar", "w") as taped,
+        ):
             for member in members:
                 packed.writestr(member, f"text of {member}")
                 taped.addfile(tarfile.TarInfo(member))

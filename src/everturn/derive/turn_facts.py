@@ -17,7 +17,7 @@ from msgspec.structs import replace
 from everturn.derive.artifacts import find_mentions, stated_changes
 from everturn.derive.call_results import CheckResult, judge_call, judge_checks, printed_error, proven_commands
 from everturn.derive.choices import ChoicePassage, Spoken, SpokenTurn, find_announcements, find_choices, find_proposed
-from everturn.derive.decisions import LONGEST, DecisionMark, find_decisions, likeness
+from everturn.derive.decisions import LONGEST, DecisionMark, find_decisions, find_file_rules, likeness
 from everturn.derive.failures import (
     Complaint,
     attempt_keys,
@@ -315,6 +315,7 @@ class _FactCollector:
     def _take_prompt(self, row: MessageRow, message: Message) -> None:
         if row.origin == "injected":
             self.references.add_body("\n".join(block.text for block in message.blocks), row.seq)
+            self.marks += [(mark, row.seq) for block in message.blocks for mark in find_file_rules(block.text)]
         if row.kind == "notice":
             self.commits += [(one, row.seq) for block in message.blocks for one in find_undone(block.text)]
             stops = (find_service_stop(block.text) for block in message.blocks)

@@ -418,7 +418,9 @@ TROUBLE_CJK = lazy_pattern(
     r"直って(?:い)?(?:ない|ません)|表示され(?:ない|ません)|壊れて|うまくいかない|うまくいきません|"
     r"不工作|还是(?:不行|报错|失败|有问题|崩溃|不对)|仍然(?:报错|失败|崩溃|不行)|报错了|又报错|崩溃了|失败了|跑不起来|无法(?:运行|启动|编译|打开|加载|显示)|不能(?:运行|启动|编译)|没有显示|不显示|出错了"
 )
-CONDITION_CJK = lazy_pattern(r"場合|たら|れば|ように|しないで|如果|假如|是否|有没有|有無|かどうか|要是|避免|防止|确保|不要|请勿|的话|以免")
+CONDITION_CJK = lazy_pattern(
+    r"場合|たら|れば|ように|しないで|如果|假如|是否|有没有|有無|かどうか|要是|避免|防止|确保|不要|请勿|的话|以免"
+)
 #: What an answer says about a change of which nobody knows yet whether it helped, or which did not.
 NOT_VERIFIED = _words(
     r"\b(?:not|never|n['’]t)(?: yet| been| fully| actually| able to| possible to)* (?:verif(?:y|ied)|test(?:ed)?|confirm(?:ed)?|reproduced?)\b|\b(?:un(?:tested|verified)|partial(?:ly)? (?:fix|solv|resolv)\w*)\b",
