@@ -53,6 +53,7 @@ _POSSIBLE, STATED = (
     -0.3,
 )  # log-odds in a turn: that a passage needs to be kept, and that make it a choice whatever the session
 _ASKED = 1.0  # log-odds taken from what a person writes: most of it is a request, which is told elsewhere
+_LOOKED = 0.5  # and from what is said in a turn without changes: most of it describes what is there
 _ROOM, _MOST = 2_400, 10  # bytes and passages of a turn
 _SHORT_SESSION, _LONG_SESSION = 3, 20  # turns between which the length of a session counts
 _FEW_TOPICS = 5  # words that say what a passage is about
@@ -85,8 +86,8 @@ def _rate_passages(turn: SpokenTurn, least: float) -> Iterator[ChoicePassage]:
     weights = load_weights("choice_places")
     for one, features in place_features(turn, least):
         odds = sum(weights.get(name, 0.0) * value for name, value in features)
-        asked = _ASKED if ("person", 1.0) in features else 0.0
-        yield replace(one, weight=round(odds - asked, 2))
+        doubt = _ASKED * (("person", 1.0) in features) + _LOOKED * (not turn.changed)
+        yield replace(one, weight=round(odds - doubt, 2))
 
 
 def place_features(turn: SpokenTurn, least: float = _FAINT) -> Iterator[tuple[ChoicePassage, list[tuple[str, float]]]]:
