@@ -182,7 +182,7 @@ _COMPLAINT = 120
 _REPORTED = 300
 _EARLIER = 120
 _SUMMARY = 1200
-_MOST_NOISE = {"mentioned": 60, "commands": 60}  # statements that are proven of what is shown last
+_MOST_NOISE = {"mentioned": 16, "commands": 16}  # statements that are proven of what is shown last
 _MOST_NAMES = 80
 _SUBJECT, _SHORT_SUBJECT, _SUBJECTS = 100, 32, 1_000  # cells of a subject, at most and at least, and of all of them
 _TASK_WORDS, _TASKS = 100, 600  # cells of a task of a file, and of all of them
@@ -282,13 +282,23 @@ def files(material: StatementMaterial) -> Iterator[DraftStatement]:
 
 
 def mentioned_files(material: StatementMaterial) -> Iterator[DraftStatement]:
-    """Files that were named but not touched. Late and often named ones weigh most."""
+    """Files that person or agent named and nobody touched. Late and often named ones weigh most. What only the outputs of calls name is left out."""
     known = {*material.state.files, *material.state.named}
     ends = {end for path in known for end in _path_endings(path)}
     touched = {end for path in material.state.files for end in (path.replace("\\", "/"), *_path_endings(path))}
-    left = [one for one in material.state.named.values() if one.path.replace("\\", "/") not in ends | touched]
+    left = [
+        one
+        for one in material.state.named.values()
+        if one.path.replace("\\", "/") not in ends | touched and _is_spoken(material.state, one.path)
+    ]
     for weight, one in weigh_by_mention(left):
         yield fact_statement(material, 1 + 15 * weight, partial("`{}`".format, one.path), [(one.seq, one.path)])
+
+
+def _is_spoken(state: SessionState, path: str) -> bool:
+    """Whether a person or an agent wrote the name of a file."""
+    known = (state.names.get(name) for name in (path, path.replace("\\", "/").rpartition("/")[2]))
+    return any(one is not None and one.prompts + one.answers > 0 for one in known)
 
 
 def commands(material: StatementMaterial) -> Iterator[DraftStatement]:
