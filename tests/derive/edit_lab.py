@@ -204,6 +204,7 @@ def play_edits(seed: int) -> tuple[EditLab, SessionState]:
     rng = random.Random(seed)
     lab = EditLab(rng, rng.choice(_ROOTS))
     lab.messages.append(Message("user", "human", blocks=(Block("text", "work", "prompt"),), starts_turn=True))
+    lab.shell("git status", "On branch main\nnothing to commit, working tree clean")
     known: list[str] = []
     for _ in range(rng.randrange(5, 25)):
         if rng.random() < 0.3:

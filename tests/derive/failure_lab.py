@@ -322,7 +322,7 @@ def _add_noise(run: LabRun, checks: list[LabCheck]) -> None:
             (f"cd web && {plain}", "The token '&&' is not a valid statement separator in this version.\n    + CategoryInfo : ParserError: (:) []", None, ""),
             ("npx tsc --noEmit src/cart.tsx", "\n".join(f"src/cart.tsx({n},1): error TS17004: Cannot use JSX unless '--jsx' is set." for n in range(40)), 2, ""),
             (f"git stash && {plain}; git stash pop", check.bad(5), 0, ""),
-            (f"npm install && {plain}" if check.name != "docker" else "npm install", "npm error ERESOLVE could not resolve", 1, ""),
+            (f"npm install && {plain}" if check.name != "docker" else "npm ls", "npm error ERESOLVE could not resolve", 1, ""),
         ]
     )  # fmt: skip
     run.call(command, output, status, error_class)

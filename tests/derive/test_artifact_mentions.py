@@ -13,6 +13,7 @@ from everturn.derive.artifacts import (
     listed_changes,
     makes_new_file,
     named_files,
+    stated_deletions,
     told_files,
 )
 from everturn.model.conversation import CallStart
@@ -174,9 +175,8 @@ def test_an_edit_is_of_the_file_announced_or_read_or_the_only_one_named() -> Non
 )  # fmt: skip
 def test_the_files_below_a_heading_that_says_so_were_changed(heading: str) -> None:
     items = "- ✅ `src/lamp.py` - on\n2. **`VERSION.txt`**: 2\n| `docs/lamp.md` | new |\n- see `other.py`\n"
-    assert listed_changes(f"Done.\n\n{heading}\n\n{items}\nThe rest:\n- `tests/a.py`") == [
-        "src/lamp.py", "VERSION.txt", "docs/lamp.md",
-    ]  # fmt: skip
+    found = listed_changes(f"Done.\n\n{heading}\n\n{items}\nThe rest:\n- `tests/a.py`")
+    assert [path for _, path in found] == ["src/lamp.py", "VERSION.txt", "docs/lamp.md"]
 
 
 @pytest.mark.parametrize(
@@ -192,3 +192,26 @@ def test_the_files_below_a_heading_that_says_so_were_changed(heading: str) -> No
 )
 def test_a_list_of_what_is_to_come_tells_of_no_change(heading: str) -> None:
     assert listed_changes(f"{heading}\n- `src/lamp.py`\n") == []
+
+
+def test_a_new_file_of_a_list_is_created() -> None:
+    report = "### New files\n- `src/a.py`\n### Files created/updated\n- `src/b.py` - new\n- `VERSION` - 1.2\n### No files changed\n- `c.py`\n"
+    assert listed_changes(report) == [("created", "src/a.py"), ("created", "src/b.py"), ("edited", "VERSION")]
+
+
+@pytest.mark.parametrize(
+    "line",
+    ["- 已删除 `lamp.py` 调试组件", "Deleted `lamp.py`.", "- ❌ `lamp.py` - Eliminado", "`lamp.py` を削除しました。 `lamp.py` 削除", "- **`lamp.py`** removed",
+     "`lamp.py` wurde gelöscht", "J'ai supprimé `lamp.py`"],
+)  # fmt: skip
+def test_an_answer_says_which_file_a_call_without_a_name_deleted(line: str) -> None:
+    assert stated_deletions(line, 1) == ["lamp.py"]
+    assert stated_deletions(line, 0) == []
+
+
+@pytest.mark.parametrize(
+    "line",
+    ["Removed the lamp from `lamp.py`.", "**`lamp.py`** — Removed the theme", "`lamp.py` was not deleted", "Removed `light()` in `lamp.py`", "删除 3 行后，`lamp.py` 正常"],
+)  # fmt: skip
+def test_what_was_removed_from_a_file_does_not_delete_it(line: str) -> None:
+    assert stated_deletions(line, 3) == []

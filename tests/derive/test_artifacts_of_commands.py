@@ -200,3 +200,26 @@ def test_a_script_that_grows_without_end_is_read_in_bounded_time(script: str) ->
 )  # fmt: skip
 def test_a_program_says_which_files_it_made(output: str, found: list[str]) -> None:
     assert by_shell("npx maker add lamp", output) == found
+
+
+LAMPS = "\n".join(f"  inflating: shop/lamps/{number}.py" for number in range(9))
+
+
+@pytest.mark.parametrize(
+    ("command", "output", "found"),
+    [
+        ("unzip shop.zip", LAMPS, ["created shop/lamps"]),
+        ("unzip shop.zip -d new", " extracting: new/a.txt", ["created new/a.txt"]),
+        ("unzip -l shop.zip", "  120  2026-01-01 10:00   shop/a.txt", []),
+        ("tar -xvzf a.tgz -C new", "./shop/a.py\n./shop/b.py", ["created new/shop/a.py", "created new/shop/b.py"]),
+        ("tar xzf a.tgz", "", []),
+        ("tar -tvf a.tgz", "shop/a.py", []),
+        ("python draw.py", "\n".join(f"Saved: plots/{number}.png" for number in range(8)), ["created plots"]),
+        ("python draw.py", "Saved: plots/1.png\nSaved: plots/2.png", ["created plots/1.png", "created plots/2.png"]),
+        ("echo 'lamp' > /tmp/lamp.txt", "", ["created /tmp/lamp.txt"]),
+        ("make > /tmp/make.txt", "", []),
+        ("awk '{print $1}' a.txt > b.txt && mv b.txt src/Makefile", "", ["read a.txt", "created src/Makefile"]),
+    ],
+)  # fmt: skip
+def test_what_is_unpacked_drawn_or_printed(command: str, output: str, found: list[str]) -> None:
+    assert [one for one in by_shell(command, output) if not one.startswith(("deleted b.txt", "created b.txt"))] == found

@@ -11,7 +11,7 @@ from msgspec.structs import replace
 
 from everturn.derive.artifacts import touched_files
 from everturn.derive.changed_files import TreeBefore, advance_files, advance_ran
-from everturn.derive.file_book import FileBook, FileState
+from everturn.derive.file_book import REPORT, SUBAGENT, FileBook, FileState
 from everturn.derive.session_state import SessionState, advance_state
 from everturn.derive.turn_facts import CallFact, Touch, TurnFacts
 from everturn.derive.version_control import Commit
@@ -326,3 +326,49 @@ def test_a_folder_that_the_session_brought_and_removed_was_never_there() -> None
     clone, remove = _ran("git clone https://x/lamp lamps", 1, 0), _ran("rm -rf lamps", 4, 1, ("deleted", "lamps"))
     assert _names("/shop", clone, remove) == []
     assert _names("/shop", _ran("ls lamps", 1, 0), remove) == ["lamps"]
+
+
+def test_a_folder_that_is_removed_takes_its_files_with_it() -> None:
+    found = _files("/shop", _edit("/shop/lib/a.py", 1), _ran("rm -rf lib", 3, 1, ("deleted", "lib")))
+    assert {path: one.action for path, one in found.items()} == {"lib": "deleted", "lib/a.py": "deleted"}
+
+
+def test_a_folder_without_files_needs_no_entry() -> None:
+    found = _files(
+        "/shop",
+        _edit("/shop/lib/a.py", 1, action="created"),
+        _ran("rm lib/a.py", 3, 1, ("deleted", "lib/a.py")),
+        _ran("rmdir lib; rm build.log", 5, 2, ("deleted", "lib"), ("deleted", "build.log")),
+    )
+    assert {path: (one.action, one.made) for path, one in found.items()} == {"lib/a.py": ("deleted", True)}
+
+
+def test_a_file_that_is_no_longer_tracked_is_a_change() -> None:
+    found = _files("/shop", _ran("git rm -r -q --cached .env lib *.log node_modules && git commit -m x", 1, 0))
+    assert {path: one.action for path, one in found.items()} == {".env": "untracked", "lib": "untracked"}
+
+
+def test_a_review_changes_nothing_whatever_its_report_names() -> None:
+    review, work = (
+        CallFact(1, f"Task {words}", "task", "ok") for words in ("Code review of the lamp", "Build the lamp")
+    )
+    touch = Touch("src/a.py", "edited", 1, SUBAGENT)
+    assert _files("/shop", TurnFacts(0, 2, deeds=(review,), files=(touch,))) == {}
+    assert list(_files("/shop", TurnFacts(0, 2, deeds=(work,), files=(touch,)))) == ["src/a.py"]
+
+
+def test_what_only_an_answer_says_is_labelled_and_not_counted_twice() -> None:
+    told = Touch("src/b.py", "edited", 5, REPORT)
+    found = _files("/shop", _edit("/shop/src/a.py", 1), TurnFacts(1, 6, files=(replace(told, path="src/a.py"), told)))
+    assert {path: (one.by, one.count) for path, one in found.items()} == {"src/a.py": ("", 1), "src/b.py": (REPORT, 1)}
+
+
+def test_an_edit_beside_a_commit_of_the_same_message_is_the_agents() -> None:
+    calls = (CallFact(3, "git commit -m x", "shell", "ok", 0), CallFact(3, "edit_file /shop/.gitignore", "edit", "ok"))
+    seen = TurnFacts(
+        0, 2, deeds=(CallFact(1, "git status", "shell", "ok", 0),), trees=(Touch(".gitignore", "created", 1),)
+    )
+    work = TurnFacts(
+        1, 4, deeds=calls, files=(Touch("/shop/.gitignore", "edited", 3),), commits=((Commit("1a2b3c4", "x"), 3),)
+    )
+    assert list(_files("/shop", seen, work)) == [".gitignore"]

@@ -130,8 +130,8 @@ def test_a_message_full_of_orders_does_not_fill_the_state() -> None:
 
 
 def test_in_a_document_only_plain_orders_count() -> None:
-    plan = "Do it:\n\n# Plan\n\nUse X instead of Y.\n\nNever drop a table.\n\n## More\n\nIt must be fast."
-    assert [one.text for one in find_decisions(plan)] == ["Never drop a table."]
+    plan = "Do it:\n\n# Plan\n\nUse X instead of Y.\n\nNever drop a table.\n\n## More\n\nThe ferry is fast."
+    assert [one.text for one in find_decisions(plan)] == ["Use X instead of Y.", "Never drop a table."]
 
 
 def test_of_a_model_only_marked_decisions_count() -> None:

@@ -10,7 +10,10 @@ from everturn.derive.open_items import (
     find_announced,
     find_begun,
     find_call_questions,
+    find_closing_questions,
     find_findings,
+    find_lasting_offers,
+    find_next_steps,
     find_progress,
     find_put_off,
     find_service_stop,
@@ -19,9 +22,6 @@ from everturn.derive.open_items import (
 from everturn.derive.open_sentences import (
     WeighedSentence,
     choose_open,
-    find_closing_questions,
-    find_lasting_offers,
-    find_next_steps,
 )
 from everturn.derive.plans import BY_HAND, PlanItem, find_current, find_manual_steps, find_task_items, tick_run_steps
 from everturn.model.conversation import CallStart
@@ -365,3 +365,53 @@ def test_an_announcement_in_a_long_answer_has_no_more_behind_it() -> None:
 def test_the_steps_of_a_summary_end_at_its_next_part() -> None:
     text = "7. Pending Tasks:\n- paint the ferry\n8. **Current Work:**\n- shop.py"
     assert find_summary_steps(text) == ["paint the ferry"]
+
+
+@pytest.mark.parametrize(
+    "text",
+    ["**Next steps:**", "下一步：", "后续所有访问：几乎瞬时", "Added `ferry.css` so that it can be used again later."],
+)
+def test_a_heading_or_a_report_is_no_loose_end(text: str) -> None:
+    assert find_lasting_offers(f"The ferry page is done.\n\n{text}") == []
+
+
+def test_what_is_left_to_push_outlasts_its_turn() -> None:
+    assert find_lasting_offers("Fixed. The commit is local; push whenever you're ready.")
+    assert find_lasting_offers("想改一下吗？") == find_lasting_offers("Done.") == []
+
+
+@given(st.text(max_size=400))
+def test_whatever_the_text_a_loose_end_is_in_it(text: str) -> None:
+    bare = "".join(text.split())
+    assert all("".join(one.rstrip("？…").split()) in bare for one in find_lasting_offers(text))
+
+
+def test_a_line_with_a_colon_is_shown_with_what_is_below_it() -> None:
+    run = "Fixed. Now run this on your machine:\n\n```bash\nmake ferry\nmake harbour\n```\n"
+    assert find_next_steps(run)[-1] == "Now run this on your machine: make ferry make harbour"
+    assert not any(one.endswith(":") for one in find_next_steps("All done.\n\n**Next steps:**\n"))
+
+
+def test_a_numbered_heading_is_the_subject_of_what_is_below_it() -> None:
+    text = (
+        "## Review of the ferry page\n\nTwo things are left.\n\n"
+        "### 1. Timetable in the harbour module\n\nIt still needs the winter times, which are missing.\n\n"
+        "### 2. Prices\n\nThey still need a decision: not implemented yet.\n"
+    )
+    found = find_next_steps(text)
+    assert any(one.startswith("1. Timetable in the harbour module: It still needs") for one in found)
+    assert any(one.startswith("2. Prices: They still need") for one in found)
+
+
+def test_what_was_done_is_not_told_as_a_step_in_any_language() -> None:
+    done = [
+        "Added the ferry page.",
+        "已添加渡轮页面",
+        "✅ Ferry page",
+        "フェリーのページを追加しました",
+        "Ajouté la page du ferry",
+    ]
+    listed = "\n".join(f"- {one}" for one in done)
+    assert find_next_steps(f"{listed}\n\nPlease restart the server and check the ferry page.") == [
+        "Please restart the server and check the ferry page."
+    ]

@@ -13,6 +13,7 @@ from everturn.derive.decisions import (
     MEANING_OF,
     find_decisions,
     item_leads,
+    language_group,
     rule_features,
     sentence_mark,
 )
@@ -113,9 +114,43 @@ def test_words_of_several_languages_have_the_same_meaning(one: str, other: str) 
     assert meant[0] & meant[1]
 
 
+@pytest.mark.parametrize(
+    "text",
+    [
+        "Add the ferry page without breaking the harbour page.",
+        "Asegurate de no romper nada",
+        "ask me if something is not clear",
+        "修改：地图里的字都要保持一个大小，不要变",
+        "You are a friend of the harbour. Never change the tide tables.",
+    ],
+)
+def test_a_wish_that_holds_on_is_a_rule_however_it_is_put(text: str) -> None:
+    assert rules_in(text)
+
+
+@pytest.mark.parametrize("text", ["El botón no funciona.", "Лодка не работает", "no carga nada", "列表不显示了"])
+def test_a_report_of_trouble_is_no_rule(text: str) -> None:
+    assert rules_in(text) == []
+
+
+@pytest.mark.parametrize(
+    ("text", "group"),
+    [
+        ("Please add the ferry to the list.", "english"),
+        ("Bitte füge die Fähre in die Liste ein.", "latin"),
+        ("Добавь паром в список", "cyrillic"),
+        ("把渡轮加到列表里", "wide"),
+        ("", "english"),
+    ],
+)
+def test_the_language_of_a_message_is_told_by_its_letters_and_frequent_words(text: str, group: str) -> None:
+    assert language_group(text) == group
+
+
 def test_the_table_of_meanings_can_be_looked_up_by_the_words_of_a_sentence() -> None:
     assert all(word == word.lower() and " " not in word for word in MEANING_OF)
     assert all(len(word) <= 2 for word in MEANING_OF if word >= FIRST_CJK)
+    assert all(3 <= len(word) - 1 <= 7 for word in MEANING_OF if word.endswith("*"))
 
 
 @given(st.lists(st.sampled_from((*RULES, *CHATTER)), max_size=30), st.sampled_from(("\n\n", "\n- ")))

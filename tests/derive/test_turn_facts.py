@@ -6,7 +6,15 @@ import pytest
 
 from everturn.derive.session_state import SessionState, advance_state
 from everturn.derive.turn_facts import TurnFacts
-from everturn.derive.version_control import Commit, find_commits, find_head, find_undone, is_rebase, name_commits
+from everturn.derive.version_control import (
+    Commit,
+    find_commits,
+    find_head,
+    find_history_changes,
+    find_undone,
+    is_rebase,
+    name_commits,
+)
 from everturn.model.conversation import CallStart
 
 
@@ -16,7 +24,8 @@ def shell(command: str) -> CallStart:
 
 def test_a_report_is_the_proof() -> None:
     output = "[main 1a2b3c4] Add login\n 2 files changed"
-    assert find_commits(shell('git commit -m "Add login" | tail -3'), output, True) == [Commit("1a2b3c4", "Add login")]
+    found = find_commits(shell('git commit -m "Add login" | tail -3'), output, True)
+    assert found == [Commit("1a2b3c4", "Add login", branch="main")]
 
 
 def test_several_commits_of_one_command() -> None:
@@ -27,6 +36,27 @@ def test_several_commits_of_one_command() -> None:
 
 def test_an_amended_commit_says_so() -> None:
     assert find_commits(shell("git commit --amend --no-edit"), "[main 1a2b3c4] Add login", True)[0].amends
+
+
+@pytest.mark.parametrize(
+    ("command", "output", "changes"),
+    [
+        ("git filter-branch -f --index-filter 'git rm --cached x' -- --all", "Ref 'refs/heads/main' was rewritten", [("filter-branch", "", "*")]),
+        ("git filter-repo --path x --invert-paths", "", [("filter-repo", "", "*")]),
+        ("git rebase -i 1a2b3c4", "Successfully rebased and updated refs/heads/lamp.", [("rebase", "1a2b3c4", "lamp")]),
+        ("git rebase main", "Current branch lamp is up to date.", []),
+        ("git pull --rebase && git push", "Successfully rebased and updated refs/heads/lamp.", [("rebase", "pushed", "lamp"), ("push", "", "")]),
+        ("git reset --soft HEAD~2", "", [("reset", "~2", "")]),
+        ("git reset HEAD^", "", [("reset", "~1", "")]),
+        ("git reset HEAD a.py && git reset && git reset --hard", "", []),
+        ("git checkout -b lamp", "", [("branch", "", "")]),
+        ("echo git reset --hard HEAD~1", "", []),
+        ("git push --force", "! [rejected] main -> main", []),
+    ],
+)  # fmt: skip
+def test_what_a_command_does_to_earlier_commits(command: str, output: str, changes: list[tuple[str, str, str]]) -> None:
+    found = find_history_changes(shell(command), output, True)
+    assert [(one.how, one.base, one.branch) for one in found] == changes
 
 
 def test_a_quiet_commit_has_the_subject_it_was_given() -> None:
@@ -56,7 +86,7 @@ def test_without_proof_there_is_no_commit(command: str, output: str, went_well: 
 
 def test_a_tool_for_version_control_commits_too() -> None:
     call = CallStart("c", "git_command", "other", input={"args": ["commit", "-m", "x"]})
-    assert find_commits(call, "[main 1a2b3c4] x", True) == [Commit("1a2b3c4", "x")]
+    assert find_commits(call, "[main 1a2b3c4] x", True) == [Commit("1a2b3c4", "x", branch="main")]
 
 
 def test_a_log_names_a_quiet_commit() -> None:

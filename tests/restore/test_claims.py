@@ -9,8 +9,8 @@ import pytest
 from msgspec.structs import replace
 
 from everturn.restore.check import check_sentence, check_together
-from everturn.restore.claim_counts import find_count_faults
 from everturn.restore.claim_acts import find_acts
+from everturn.restore.claim_counts import find_count_faults
 from everturn.restore.claim_polarity import read_phrases
 from everturn.restore.claim_speech import find_attributions
 from everturn.restore.document import AGREES, CONTRADICTED, NOT_CHECKED, QUOTED

@@ -295,7 +295,7 @@ def test_a_reply_is_shown_with_the_question_it_answers(archive: Archive, store: 
     document = build_document(store, SOURCES, session)
     assert texts(document, "key_decisions") == ["Which store should hold the baskets? → 2: PostgreSQL"]
     assert {one.message for one in section(document, "key_decisions").statements[0].evidence} == {1, 2}
-    assert texts(document, "requests")[0] == "2 (answers: Which store should hold the baskets?)"
+    assert texts(document, "requests")[0] == "2: PostgreSQL (answers: Which store should hold the baskets?)"
     assert texts(document, "next_steps") == ["I haven't pushed the branch."]
     assert not document.unverified
 
@@ -307,7 +307,7 @@ def test_a_command_is_the_goal_if_nothing_was_ordered_after_it(archive: Archive,
     command = "<command-name>/set-up</command-name>\n<command-args></command-args>"
     turns = (archive.history.turn(command, "The project is set up."), archive.history.turn(later, "Yes."))
     document = build_document(store, SOURCES, archive.take_in(*turns))
-    assert texts(document, "high_level_goal") == ["/set-up"]
+    assert texts(document, "high_level_goal") == ["/set-up → The project is set up."]
 
 
 @pytest.mark.parametrize(

@@ -24,6 +24,7 @@ from pathlib import Path
 import msgspec
 
 from everturn.capture.file_reader import UNFINISHED, FilePiece, PreparedPart, ReaderStart, empty_result, reader_for
+from everturn.derive.intent import opens_session
 from everturn.derive.turns import find_taken_back, grow_session, message_texts
 from everturn.errors import Conflict
 from everturn.model.archive import (
@@ -315,9 +316,14 @@ def _merge_facts(text: SessionText, facts: SessionFacts, first_prompt: str) -> S
     return SessionText(
         text.session, facts.title if better else text.title, facts.title_rank if better else text.title_rank,
         facts.summary or text.summary, text.workspace or facts.workspace, facts.branch or text.branch,
-        text.first_prompt or first_prompt, facts.team or text.team, facts.agent_name or text.agent_name,
+        _asked_first(text.first_prompt, first_prompt), facts.team or text.team, facts.agent_name or text.agent_name,
         facts.slug or text.slug,
     )  # fmt: skip
+
+
+def _asked_first(known: str, new: str) -> str:
+    """Return what was asked for first: a greeting gives way to it."""
+    return new if new and (not known or (opens_session(new) and not opens_session(known))) else known
 
 
 def _call_start(store: Store, origin: SourceOrigin, session: int, call: Call) -> CallStart | None:

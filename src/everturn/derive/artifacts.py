@@ -29,7 +29,7 @@ from everturn.derive.file_commands import (
     last_folder,
     reported_files,
 )
-from everturn.derive.paths import ENDINGS, MOST_NAMED, has_ending, is_generated, is_result, resolve_path
+from everturn.derive.paths import ENDINGS, MOST_NAMED, PLAIN_NAMES, has_ending, is_generated, is_result, resolve_path
 from everturn.derive.tool_scripts import script_calls
 from everturn.model.conversation import CallEnd, CallStart
 from everturn.text.diffs import patched_files
@@ -102,7 +102,7 @@ _DEEDS = {
 }  # fmt: skip
 #: An output without any of these tells no deed.
 _DEED_MARKS = (
-    "rote ", "riting ", "reate", "CREATE ", "reating", "enerat", "aved ", "aving ", "xported ", "nflating", "xtracting", "pdat", "UPDATE ", "formatted ",
+    "rote ", "rote:", "riting ", "reate", "CREATE ", "reating", "enerat", "aved ", "aved:", "aving ", "xported ", "nflating", "xtracting", "pdat", "UPDATE ", "formatted ",
     "ixing ", "ixed ", "atched ", "odified ", "Read ", "read ", "eading ", "oaded ", "oading ", "opied ", "opying ",
 )  # fmt: skip
 _LONGEST_DEED = 600
@@ -234,7 +234,7 @@ _ANNOUNCED = 600  # characters of a text in which a file is announced, from its 
 _CODE_SPAN = lazy_pattern(r"`([^`\n]{1,300})`")
 #: A name in code that is one of a file.
 _WHOLE = lazy_pattern(
-    rf"(?:[A-Za-z]:)?[\w@.+~/\\-]*[\w@+~-]\.(?:{ENDINGS})|(?:[\w@.+~/\\-]*/)?(?:Dockerfile|Makefile|\.env(?:\.\w{{1,20}})?|\.\w{{2,20}}(?:ignore|rc))"
+    rf"(?:[A-Za-z]:)?[\w@.+~/\\-]*[\w@+~-]\.(?:{ENDINGS})|(?:[\w@.+~/\\-]*/)?(?:{'|'.join(sorted(PLAIN_NAMES))}|\.env(?:\.\w{{1,20}})?|\.\w{{2,20}}(?:ignore|rc))"
 )
 _SENTENCE_END = lazy_pattern(r"[.!?:]\s|[。！？：；\n]")
 #: Before a file that is only looked at, or that the work follows.
@@ -404,19 +404,54 @@ _LIST_FILE = lazy_pattern(
 )
 
 
-def listed_changes(report: str) -> list[str]:
+def listed_changes(report: str) -> list[Touch]:
     """Return the files below a heading such as `Files changed:`, each at the beginning of an item or of a row."""
-    found: dict[str, None] = {}
-    is_list = False
+    found: dict[str, str] = {}
+    action = ""
     for line in report[:MAX_CHARS].splitlines():
         if item := _LIST_FILE.match(line):
-            if is_list and _WHOLE.fullmatch(item[1] or item[2]):
-                found[item[1] or item[2]] = None
+            if action and _WHOLE.fullmatch(path := item[1] or item[2]):
+                found[path] = "created" if _NEW.match(line, item.end()) else action
         elif _HEADING.fullmatch(line):
-            is_list = bool(_FILE_WORD.search(line) and _CHANGES.search(line) and not _PLANNED.search(line))
+            is_list = _FILE_WORD.search(line) and _CHANGES.search(line)
+            is_done = is_list and not (_PLANNED.search(line) or _DENIES.search(line))
+            action = "" if not is_done else "created" if _ONLY_NEW.fullmatch(line) else "edited"
         elif line.strip() and not line.startswith((" ", "\t", "|", "-", "*")):
-            is_list = False
-    return [path for path in found if not (is_generated(path) or LOG_NAME.search(path))]
+            action = ""
+    return [(action, path) for path, action in found.items() if not (is_generated(path) or LOG_NAME.search(path))]
+
+
+#: A heading that speaks of new files alone, and the word behind the name of one.
+_MADE = r"(?:new|created|added|neue?|erstellte?|créés?|nouveaux|nuevos|creados|新增|新建|创建|創建|新規|作成|новые|созданы?|criados|novos)"
+_ONLY_NEW = lazy_pattern(
+    rf"(?:(?!updat|modif|edit|chang|geändert|修改|更新|変更|измен)[^\n]){{0,200}}{_MADE}(?:(?!updat|modif|edit|chang|geändert|修改|更新|変更|измен)[^\n]){{0,200}}",
+    re.IGNORECASE,
+)
+_NEW = lazy_pattern(rf"[`*_\s:：—–(\[-]{{1,8}}{_MADE}(?!\w)", re.IGNORECASE)
+_GONE = (
+    r"(?:\b(?:deleted|removed|gelöscht|entfernt|supprimée?s?|eliminad[oa]s?|borrad[oa]s?|excluíd[oa]s?|removid[oa]s?)\b"
+    r"|удал[её]н\w{0,2}|删除|刪除|移除|削除|삭제)"
+)
+_GONE_BEFORE = lazy_pattern(rf"{_GONE}[^`\n.;,，。；、]{{0,20}}$", re.IGNORECASE)
+_GONE_AFTER = lazy_pattern(rf"{_GONE}(?:しました|되었습니다|了)?[ \t]*(?:[*_.,;:)（(。，|✅]|$)", re.IGNORECASE)
+
+
+def stated_deletions(report: str, most: int) -> list[str]:
+    """Return the files that a report says were deleted, at most as many as calls deleted without naming one."""
+    found: dict[str, None] = {}
+    for line in report[:MAX_CHARS].splitlines() if most else ():
+        for one in _CODE_SPAN.finditer(line):
+            if _WHOLE.fullmatch(one[1].strip()) and _says_deleted(line, one):
+                found[one[1].strip()] = None
+    return list(found)[:most]
+
+
+def _says_deleted(line: str, name: re.Match[str]) -> bool:
+    """Whether a line says that a file was deleted: right before its name, or right after it as the last word on it."""
+    before = line[max(0, name.start() - _NEAR) : name.start()]
+    link = _LINK.match(line, name.end())
+    is_said = _GONE_BEFORE.search(before) or _GONE_AFTER.match(line, link.end() if link else name.end())
+    return is_said is not None and not (_DENIES.search(before) or _REFERS.search(before))
 
 
 def named_files(report: str) -> list[str]:

@@ -1,6 +1,6 @@
 """How calls ended, as far as the record shows it.
 
-`judge_checks` says how each check of a call ended. `call_ending` says how the call itself did: it is `ok` only if that is recorded, by an exit
+`judge_checks` says how each check of a call ended. `judge_call` says how the call itself did: it is `ok` only if that is recorded, by an exit
 status that no pipe hides or by a summary in the output. Where the output begins or ends with the words of a failure, it failed,
 whatever the status. Otherwise nothing is said. A command that only shows or searches text does not fail by what it shows. Pure;
 of an output, the beginning and the end are read.
@@ -21,6 +21,7 @@ from everturn.derive.check_lines import (
     ECHO_STATUS,
     ECHOED,
     LISTS_RUNS,
+    LOCKED_OUT,
     NEWEST_RUN,
     NO_OUTPUT,
     ONLY_FAILURES,
@@ -53,7 +54,7 @@ from everturn.derive.checks import (
 )
 from everturn.model.archive import Call
 from everturn.model.conversation import CallStart
-from everturn.text.printable import one_line
+from everturn.text.printable import error_line, one_line
 
 EDITOR = "editor"  # the kind of a check that the editor made when a file was saved
 _SHORT = 1_500  # characters of an output that is nothing but a message about a wrong call
@@ -128,7 +129,8 @@ def _judge_succeeded(
     taken = {told} if told else set()
     for run in reversed(runs):
         if not run.hidden and run.kind != "ci" and certain:
-            yield CheckResult(run, "passed")
+            stated = _stated_failure(text, command) if run.kind == "program" else ""
+            yield CheckResult(run, "failed", 0, stated) if stated else CheckResult(run, "passed")
             continue
         outcome = _read_run(run, text)
         if outcome.verdict == "failed":
@@ -242,7 +244,7 @@ _NAMED = {"rejected": "denied", "interrupted": "interrupted", "cancelled": "canc
 _CLASSES = {how: error_class for error_class, how in _NAMED.items()}
 
 
-class CallEnding(Struct, frozen=True):
+class CallVerdict(Struct, frozen=True):
     """How a call ended: `ok`, `failed`, `exit 2` …, "" if nothing is recorded; and the line of its output that says so."""
 
     how: str = ""
@@ -260,39 +262,41 @@ class CallEnding(Struct, frozen=True):
         return f"{self.how}: {self.line}" if self.line else self.how
 
 
-def call_ending(call: Call, start: CallStart, output: str, checks: Sequence[CheckResult] = ()) -> CallEnding:
+def judge_call(call: Call, start: CallStart, output: str, checks: Sequence[CheckResult] = ()) -> CallVerdict:
     """Return how a call ended; `checks` are those that it ran."""
     if call.status in ("open", "orphan"):
-        return CallEnding("no result")
+        return CallVerdict("no result")
     if (named := _NAMED.get(call.error_class)) is not None:
-        return CallEnding(named, failed=True)
+        return CallVerdict(named, failed=True)
     is_shell = start.kind == "shell"
     lines = _end_lines(output, start.command)
     if call.status == "error" or call.exit_status:
         how = f"exit {call.exit_status}" if call.exit_status else "failed"
-        return CallEnding(how, _failure_line(lines, SAYS_FAILED) if is_shell else "", failed=True)
+        return CallVerdict(how, _failure_line(lines, SAYS_FAILED) if is_shell else "", failed=True)
     if (stopped := _stop_named(lines)) != "":
-        return CallEnding(stopped, failed=True)
+        return CallVerdict(stopped, failed=True)
     return _unmarked_ending(call, start, output, lines, checks) if is_shell else _tool_ending(lines)
 
 
 def _unmarked_ending(
     call: Call, start: CallStart, output: str, lines: list[str], checks: Sequence[CheckResult]
-) -> CallEnding:
+) -> CallVerdict:
     """Return how a command ended that the client did not mark as failed."""
     failed = next((one for one in checks if one.verdict == "failed"), None)
     is_shown = call.exit_status == 0 and shows_status(start.command)
+    how = "exit 0, but it printed" if is_shown else "failed"
     if failed is not None:
-        return CallEnding("failed", one_line(failed.line.strip("= "), _LINE), failed=True)
+        how = "failed" if failed.run.kind == "ci" else how  # what it shows is the run of somebody else
+        return CallVerdict(how, one_line(failed.line.strip("= "), _LINE), failed=True)
     if is_running(output):
-        return CallEnding("running")
+        return CallVerdict("running")
     looks = only_looks(start.command)
-    if is_shown and (looks or any(one.verdict == "passed" and one.run.kind != "program" for one in checks)):
-        return CallEnding("ok")
+    if is_shown and any(one.verdict == "passed" and one.run.kind != "program" for one in checks):
+        return CallVerdict("ok")
     if looks:
         line = _failure_line(lines, OWN_TROUBLE) if len(lines) <= _FIRST else ""
     elif is_shown:
-        line = _failure_line([*lines[:1], *lines[-1:]], STATES_FAILURE)
+        line = _stated_line(lines)
     else:
         few = len(lines) <= _FEW_LINES
         line = _failure_line(lines if few else [*lines[:_FIRST], *lines[-_LAST:]], SAYS_FAILED)
@@ -302,16 +306,31 @@ def _unmarked_ending(
             if line.startswith("Traceback")
             else line
         )
-        return CallEnding("exit 0, but it printed" if is_shown else "failed", one_line(told, _LINE), failed=True)
+        return CallVerdict(how, one_line(told, _LINE), failed=True)
     is_told = bool(checks) and all(one.verdict == "passed" for one in checks)
     is_told = is_told or (not looks and any(SAYS_DONE.match(line) for line in lines[-_LAST:]))
-    return CallEnding("ok") if is_shown or is_told else CallEnding()
+    return CallVerdict("ok") if is_shown or is_told else CallVerdict()
 
 
-def _tool_ending(lines: list[str]) -> CallEnding:
+def _stated_failure(text: str, command: str) -> str:
+    """Return the line with which a program says that it failed although it ended with status 0."""
+    return "" if only_looks(command) else _stated_line(_end_lines(text, command))
+
+
+def _stated_line(lines: Sequence[str]) -> str:
+    return _failure_line([*lines[:1], *lines[-1:]], STATES_FAILURE)
+
+
+def _tool_ending(lines: list[str]) -> CallVerdict:
     """Return how a call of another tool ended: a service that refuses often answers in plain words."""
-    refused = len(lines) <= _FIRST and next((line for line in lines[:1] if REFUSED.match(line)), "")
-    return CallEnding("failed", one_line(refused, _LINE), failed=True) if refused else CallEnding("ok")
+    short = lines[:1] if len(lines) <= _FEW_LINES else []
+    refused = [line for line in short if REFUSED.match(line)] or [line for line in lines[-1:] if LOCKED_OUT.match(line)]
+    return CallVerdict("failed", one_line(refused[0], _LINE), failed=True) if refused else CallVerdict("ok")
+
+
+def printed_error(output: str, command: str) -> str:
+    """Return the most telling line of what a failed call printed."""
+    return error_line("\n".join(_end_lines(output, command)))
 
 
 def _end_lines(output: str, command: str) -> list[str]:
@@ -336,6 +355,6 @@ def _stop_named(lines: Sequence[str]) -> str:
     )
 
 
-def proven_commands(start: CallStart, ending: CallEnding) -> tuple[str, ...]:
+def proven_commands(start: CallStart, ending: CallVerdict) -> tuple[str, ...]:
     """Return the commands of a call that may have gone well, by name: nothing that is known speaks against it."""
     return command_words(start.command) if start.kind == "shell" and ending.how in ("ok", "") else ()

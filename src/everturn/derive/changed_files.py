@@ -20,11 +20,12 @@ from operator import attrgetter
 from msgspec import Struct
 from msgspec.structs import replace
 
-from everturn.derive.file_book import FOLDER, FileBook, FileState, present_again
+from everturn.derive.file_book import FOLDER, REPORT, SUBAGENT, FileBook, FileState, present_again
 from everturn.derive.file_commands import LOG_NAME
 from everturn.derive.paths import is_absolute, is_scratch, local_path, matches_any, plain_path, same_case
 from everturn.derive.tool_scripts import wide_targets
 from everturn.derive.turn_facts import CallFact, Touch, TurnFacts
+from everturn.derive.version_control import untracked_files
 from everturn.text.lazy_pattern import lazy_pattern
 
 NEVER = 1 << 62
@@ -68,19 +69,20 @@ def advance_files(known: Mapping[str, FileState], facts: TurnFacts, tree: TreeBe
         *_left_by_subagents(known, facts, tree),
         *shown,
         *_covered(known, facts, tree),
+        *_untracked(facts),
         *facts.folders,
     )
     idle = _idle_tasks(facts)
     for touch in sorted(touches, key=attrgetter("seq")):
         path, given = names.find(touch)
-        if (touch.by and touch.seq in idle) or path == "/":
-            continue  # the report of a review names what others changed
+        is_own = path in files and files[path].count > 0
+        if path == "/" or (touch.by == SUBAGENT and touch.seq in idle) or (touch.by == REPORT and is_own):
+            continue  # the report of a review names what others changed, that of an answer what its calls did
         if touch.path.endswith("/") and touch.action == "created":
             files.make_folder(path, facts.turn, touch.seq)
             continue
         if touch.action == "deleted" and (files.drop_folder(path) or names.is_no_loss(path, touch.seq, files)):
             continue
-        is_own = path in files and files[path].count > 0
         if touch.action != "read" and not (names.is_edited(touch) or commits.is_own(touch, path, is_own)):
             continue  # a commit of what somebody else changed
         shorter = names.take_shorter(path, given)
@@ -133,7 +135,7 @@ class _FileNames:
         return (same[0] if len(same) == 1 else path), given
 
     def _given(self, touch: Touch, path: str) -> str:
-        if touch.by or (touch.seq in self.shell and not self.is_edited(touch)):
+        if touch.by == SUBAGENT or (touch.seq in self.shell and not self.is_edited(touch)):
             return "shell"
         plain = plain_path(touch.path)
         label = self.labels.get(touch.seq, "")
@@ -176,6 +178,7 @@ class _FileNames:
         if path in files:
             return False
         if LOG_NAME.search(path) or files.is_emptied(path):
+            files.drop_removed_folders(path)
             return True
         name = path.rsplit("/", 1)[-1]
         if "." in name or is_scratch(path):
@@ -341,6 +344,13 @@ _EDITS = lazy_pattern(
 )
 
 
+def _untracked(facts: TurnFacts) -> Iterator[Touch]:
+    """Yield the files that were taken out of version control and stay on the disk."""
+    for call in _well_done(facts):
+        if call.kind == "shell" and "git" in call.what:
+            yield from (Touch(path, "untracked", call.seq) for path in untracked_files(call.what))
+
+
 def _left_by_subagents(known: Mapping[str, FileState], facts: TurnFacts, tree: TreeBefore) -> Iterator[Touch]:
     """Yield files that are changed after a task of a subagent and were not before. A new repository shows all files."""
     first = -1 if tree.delegated else first_task(facts)
@@ -351,7 +361,7 @@ def _left_by_subagents(known: Mapping[str, FileState], facts: TurnFacts, tree: T
         path = local_path(one.path, tree.workspace)
         file = known.get(path)
         if one.seq > first and path not in tree.before and path not in own and not (file and file.count):
-            yield replace(one, by="subagent")
+            yield replace(one, by=SUBAGENT)
 
 
 def first_task(facts: TurnFacts) -> int:

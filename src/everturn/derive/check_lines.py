@@ -90,7 +90,7 @@ _PUSH_FAILED = (
 )  # fmt: skip
 _MERGE_FAILED = (
     *_PUSH_FAILED,
-    r"^CONFLICT ", r"^error: [^\n]*(?:merge|overwritten|conflict|could not apply)", r"^fatal: (?:You have not concluded|Exiting because of|refusing to merge|Not possible)",
+    r"^CONFLICT ", r"^error: [^\n]*(?:merge|overwritten|conflict|could not apply)", r"^fatal: (?:You have not concluded|Exiting because of|refusing to merge|Not possible)", r"^fatal: [^\n]{0,200}stash", r"^error: could not restore untracked files from stash",
 )  # fmt: skip
 FAILED_LINES: dict[str, tuple[str, ...]] = {
     "test": _TESTS_FAILED,
@@ -112,7 +112,7 @@ PASSED_LINES: dict[str, tuple[str, ...]] = {
     "build": _BUILD_PASSED,
     "commit": (r"^\[[^\]\n]+ [0-9a-f]{6,40}\] ",),
     "push": (r"^Everything up-to-date", r"^[ \t]+[0-9a-f]+\.\.[0-9a-f]+\s", r"^ \* \[new ", r"^Already up to date", r"^Fast-forward", r"set up to track"),
-    "merge": (r"^Already up to date", r"^Fast-forward", r"^[ \t]+[0-9a-f]+\.\.[0-9a-f]+\s", r"^Merge made by", r"^Successfully rebased", r"^\[[^\]\n]+ [0-9a-f]{6,40}\] "),
+    "merge": (r"^Dropped refs/stash@", r"^Already up to date", r"^Fast-forward", r"^[ \t]+[0-9a-f]+\.\.[0-9a-f]+\s", r"^Merge made by", r"^Successfully rebased", r"^\[[^\]\n]+ [0-9a-f]{6,40}\] "),
     "ci": _CI_PASSED,
 }  # fmt: skip
 NAMED_FAILURE = lazy_pattern(
@@ -131,7 +131,7 @@ RAISED = lazy_pattern(
     re.MULTILINE,
 )
 NOT_RUN = lazy_pattern(
-    r"command not found|not a valid statement separator|: ParserError:|\balready exists\b|not recognized as (?:an internal|the name)|^\S*: \S*: No such file or directory|is not a (?:\S+ )?command|"
+    r"command not found|not a valid statement separator|: ParserError:|\balready exists\b|not recognized as (?:an internal|the name)|^\S*:(?: line \d+:)? \S*: No such file or directory|is not a (?:\S+ )?command|"
     r"unrecogni[sz]ed (?:sub)?(?:command|option|argument)|[Uu]nknown (?:sub)?(?:option|flag|command|argument|arguments)|unexpected argument|[Ii]nvalid (?:option|argument|flag)|"
     r"no such (?:option|command|subcommand)|Unrecognized option|unexpected option|flag provided but not defined|^[Uu]sage: |error: the following arguments are required|"
     r"[Mm]issing script|No rule to make target|[Nn]o [Mm]akefile found|no such task|Task \S+ (?:does not exist|not found)|no task named|Script not found|Justfile does not contain|"
@@ -229,7 +229,10 @@ STOPPED_LINES = (
     ("timed out", lazy_pattern(r"(?:Error: )?(?:Command|The command|Process) timed out\b|[^\n]{0,60}\btimed out after \d")),
 )  # fmt: skip
 #: What a service answers that does not let the caller in, or lets nobody in for some time.
-REFUSED = lazy_pattern(
-    r"(?:MCP )?(?:[Ee]rror|ERROR)\b[: ]|[^\n]{0,120}\b(?:requires? (?:authentication|authorization)|(?:not|aren't) (?:logged in|authenticated|authorized)|[Uu]nauthorized\b|[Aa]uthentication (?:failed|required)|[Aa]ccess denied"
-    r"|(?:hit|reached|exceeded) (?:your|the) (?:[\w-]{1,20} ){0,2}(?:limit|quota)|(?:usage|rate|session) limit (?:reached|exceeded)|[Qq]uota exceeded|[Tt]oo [Mm]any [Rr]equests)"
+_LOCKED_OUT = (
+    r"[^\n]{0,60}\b(?:requires? (?:authentication|authorization)|(?:not|aren't) (?:logged in|authenticated|authorized)|[Uu]nauthorized\b|[Aa]uthentication (?:failed|required)"
+    r"|(?:hit|reached|exceeded) (?:your|the) (?:[\w-]{1,20} ){0,2}(?:limit|quota)|(?:usage|rate|session) limit (?:reached|exceeded)|[Qq]uota exceeded)[^\n]{0,160}$"
 )
+LOCKED_OUT = lazy_pattern(_LOCKED_OUT)
+#: The same, and a plain error.
+REFUSED = lazy_pattern(rf"(?:MCP )?(?:[Ee]rror|ERROR)\b[: ]|{_LOCKED_OUT}")

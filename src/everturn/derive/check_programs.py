@@ -326,6 +326,8 @@ def _find_git(_: str, rest: list[str]) -> CheckProgram | None:
         return None
     if words[0] == "commit":
         return CheckProgram("commit", "vcs", "git commit")
+    if words[0] == "stash" and words[1:2] in (["pop"], ["apply"]):
+        return CheckProgram("merge", "vcs", "git stash pop")
     if words[0] in ("merge", "rebase", "cherry-pick", "pull"):
         return CheckProgram("merge", "vcs", "git pull" if words[0] == "pull" else "git merge")
     if words[0] in ("switch", "checkout") and "--" not in words:
@@ -458,6 +460,8 @@ SELECTORS: dict[str, dict[str, str]] = {
     "infra": {"-target": "-k"},
     "any": {"-p": "-p", "-k": "-k", "-run": "-k", "--filter": "-k", "-R": "-k", "--only": "-k", "--grep": "-k", "-t": "-k"},
 }  # fmt: skip
+#: Flags of one family that take a value.
+FAMILY_VALUES = frozenset((("net", "-v"), ("net", "-f"), ("net", "-r")))
 #: Commands that cannot be what failed.
 HARMLESS = frozenset(
     ("cd", "export", "set", "source", ".", "unset", "echo", "printf", "true", ":", "sleep", "mkdir", "touch", "pwd", "date", "tail",

@@ -36,6 +36,7 @@ from everturn.derive.check_lines import (
     TURBO_TASK,
 )
 from everturn.derive.check_programs import (
+    FAMILY_VALUES,
     FLAGS_WITH_VALUE,
     HARMLESS,
     SELECTORS,
@@ -192,8 +193,10 @@ class _CommandReader:
             return
         if words[:2] == ["git", "stash"]:
             # What runs while changes are put away says nothing about them.
+            was_elsewhere = self.elsewhere
             self.elsewhere = not words[2:] or words[2] in ("push", "save") or words[2].startswith("-")
-            return
+            if was_elsewhere or words[2:3] not in (["pop"], ["apply"]):
+                return
         program = find_program(words)
         if self.elsewhere:
             return
@@ -238,7 +241,7 @@ def _find_scope(program: CheckProgram) -> tuple[str, ...]:
         name, equals, value = word.partition("=")
         if name in selectors:
             scope.append(f"{selectors[name]} {value if equals else next(words, '')}".strip())
-        elif name in FLAGS_WITH_VALUE:
+        elif name in FLAGS_WITH_VALUE or (program.family, name) in FAMILY_VALUES:
             if not equals:
                 next(words, "")
         elif not word.startswith("-") and not _NUMBER.fullmatch(word) and (target := _clean_target(word)):
@@ -275,6 +278,14 @@ def only_looks(command: str) -> bool:
     return bool(shown) and all(LOOKS.match(simple) or _SHOWS_LOG.match(simple) for simple in shown)
 
 
+def tries_code(command: str) -> bool:
+    """Whether a command line runs code that stands in the line itself: a try, and nothing to come back to."""
+    return bool(_CODE.search(command))
+
+
+_CODE = lazy_pattern(
+    r"<<|\bgit[ \t]+stash\b(?![ \t]+(?:pop|apply|list|show|drop))|\b(?:python[\d.]*|node|bun|deno|ruby|perl|php|osascript)(?:\.exe)?[ \t]+(?:-[A-Za-z]*[cer]\b|--eval\b|eval\b|-(?:[ \t]|$))"
+)
 _SHOWS_LOG = lazy_pattern(
     r"(?:docker(?:-compose|[ \t]+compose)?[ \t]+logs|kubectl[ \t]+(?:logs|describe|get)|journalctl|curl|wget|Invoke-WebRequest)\b"
 )

@@ -12,8 +12,10 @@ from __future__ import annotations
 
 import math
 import re
+import unicodedata
 from collections.abc import Iterable, Iterator, Sequence
-from itertools import takewhile
+from functools import lru_cache
+from itertools import pairwise, takewhile
 
 from msgspec import Struct
 
@@ -21,6 +23,7 @@ from everturn.derive.intent import is_role, read_command, word_count
 from everturn.derive.open_sentences import is_question, load_weights, message_marks, sentence_features, sum_weights
 from everturn.text.lazy_pattern import lazy_pattern
 from everturn.text.printable import one_line
+from everturn.text.rule_words import ENGLISH, MEANINGS, OTHER_LATIN
 from everturn.text.sentences import Sentence, split_sentences
 from everturn.text.stance_words import (
     CHOICE,
@@ -68,7 +71,8 @@ def find_decisions(text: str) -> list[DecisionMark]:
     text = _typed_words(text)
     sentences = list(split_sentences(text))
     marks = [sentence_mark(one) for one in sentences]
-    rules = _program_rules(text, sentences, marks) if is_role(text) else _likely_rules(text, sentences, marks)
+    is_program = is_role(text) and len(text) > _LONG_TEXT
+    rules = (_program_rules if is_program else _likely_rules)(text, sentences, marks)
     decided = _Found()
     for number, mark in enumerate(marks):
         if mark is not None and not mark.binds:
@@ -84,33 +88,46 @@ def _typed_words(text: str) -> str:
 
 
 def _likely_rules(text: str, sentences: list[Sentence], marks: list[DecisionMark | None]) -> _Found:
-    """Return the rules of a person by their weights, if one of them is likely enough."""
+    """Return the rules of a person by their weights, if one of them is likely enough. What they decided is no rule besides."""
     leads, found, opens = item_leads(sentences), _Found(), False
     for number, features in enumerate(rule_features(text, sentences, marks)):
         one, mark = sentences[number], marks[number]
-        bound = mark if mark is not None and mark.binds else None
-        odds = math.inf if _is_certain(bound, one, features) else rule_odds(one, features)
-        opens = opens or odds >= (-AGAINST if bound is not None and SHORT in features else 0)
+        if mark is not None and not mark.binds:
+            continue
+        odds = math.inf if _is_certain(mark, one, features) else rule_odds(features)
+        opens = opens or odds >= (-AGAINST if mark is not None and SHORT in features else 0)
         if odds >= -BESIDE and (odds == math.inf or word_count(one.text) >= _MIN_RULE):
-            kept = bound if bound is not None else _rule_mark(one, leads[number])
+            kept = mark if mark is not None else _rule_mark(one, leads[number])
             found.setdefault(likeness(kept.text), (number, kept, odds))
     return found if opens else {}
 
 
-def rule_odds(sentence: Sentence, features: Sequence[str]) -> float:
+def rule_odds(features: Sequence[str]) -> float:
     """Return the log-odds that a sentence is a rule."""
-    odds = sum_weights(features, load_weights("rules"))
-    return odds + _SPARSE if _CJK.search(sentence.text) else odds
+    return sum_weights(features, load_weights("rules")) + sum_weights(features, _BEYOND)
 
 
-#: Chinese, Japanese and Korean have fewer marked sentences, so that their weights are nearer to 0: of sentences with log-odds lower by
-#: so much, as many are rules as in other languages (by cross-validation).
-_SPARSE = 0.5
-_CJK = lazy_pattern("[\u3040-\u30ff\u3400-\u9fff\uac00-\ud7af]")
+#: What counts beyond the learnt weights. Languages of which fewer sentences were learnt from have weights nearer to 0: of sentences with
+#: log-odds lower by so much, as many are rules as in English. What meanings say together was too seldom met in most languages.
+_BEYOND = {
+    "=tongue latin": 0.5,
+    "=tongue cyrillic": 0.3,
+    "=tongue wide": 0.2,
+    "=frame unharmed": 1.0,
+    "=frame asked": 1.0,
+    "=frame passing": 1.0,
+    "=frame held": 0.8,
+    "=frame ensured": 0.5,
+    "=frame in one case": 0.5,
+    "=frame in a language": 0.5,
+    "=shouted": 0.8,
+    "=frame fails": -0.7,
+}
+
 #: Log-odds so far below 0 do not yet speak against a sentence of a short message that the patterns take for a rule.
-AGAINST = 0.4
+AGAINST = 0.8
 #: A sentence beside a rule of the same message is one too, if its log-odds are at most so much lower.
-BESIDE = 1.0
+BESIDE = 0.6
 
 
 def _is_certain(bound: DecisionMark | None, sentence: Sentence, features: Sequence[str]) -> bool:
@@ -156,6 +173,7 @@ def rule_features(text: str, sentences: list[Sentence], marks: list[DecisionMark
     signs = [list(_rule_signs(one, mark)) for one, mark in zip(sentences, marks, strict=True)]
     size = SHORT if len(text) <= _LONG_TEXT else _LONG
     marks_of_all = [*message_marks(text, sentences), size, f"=chars {min(len(text) // 30, 999).bit_length()}"]
+    marks_of_all.append(f"=tongue {language_group(text)}")
     if len(sentences) == 1:
         marks_of_all.append("=alone")
     leads = item_leads(sentences)
@@ -180,7 +198,8 @@ def _prohibits(lead: str) -> bool:
     """Whether the line above a list forbids its items."""
     words = _lead_words(lead)
     meant = set(_meanings(words))
-    return bool(meant & {"forbid", "without"}) or (meant == {"negate"} and len(words) <= _FEW_WORDS)
+    is_brief = len(words) <= _FEW_WORDS and meant <= {"negate", "task", "person"}
+    return bool(meant & {"forbid", "without"}) or ("negate" in meant and is_brief)
 
 
 def _lead_words(lead: str) -> list[str]:
@@ -200,6 +219,33 @@ def _meaning_features(features: Sequence[str]) -> Iterator[str]:
     told = _meanings(takewhile(_is_word, features))
     yield from {f"@{one}": None for one in told}
     yield from {f"@{one} @{two}": None for one, two in zip(["^", *told], [*told, "$"], strict=True)}
+    yield from (f"=frame {one}" for one in _frames(told))
+
+
+def _frames(told: Sequence[str]) -> Iterator[str]:
+    """Yield what the meanings of the words of a sentence say together: that something must not break, must stay, must pass without errors."""
+    plain = [one for one in told if one != "person"]
+    beside = set(pairwise(plain))
+    yield from (name for name, pairs in _FRAMES.items() if not beside.isdisjoint(pairs))
+    if "ensure" in plain[:2] and "works" not in plain:
+        yield "ensured"
+    if ("wait", "person") in pairwise(told) and told[0] not in ("person", "ask"):
+        yield "asked"
+    if "verify" in plain and "trouble" in plain and not _DENIED.isdisjoint(plain):
+        yield "passing"
+
+
+_DENIED = frozenset(("forbid", "negate", "without"))
+_HELD = ("every", "must", "keep", "ensure")
+#: Meanings that say more together than apart, whatever their order of the language.
+_FRAMES = {
+    "unharmed": frozenset((one, "damage") for one in _DENIED),
+    "untouched": frozenset((one, "touch") for one in (*_DENIED, "only")),
+    "held": frozenset((one, two) for one in _HELD for two in _HELD if one != two),
+    "in one case": frozenset((("only", "case"), ("case", "only"))),
+    "in a language": frozenset((one, "tongue") for one in ("answer", "use", "every", "only", "must")),
+    "fails": frozenset((("negate", "works"), ("works", "negate"), ("trouble", "works"))),
+}
 
 
 def _is_word(feature: str) -> bool:
@@ -207,13 +253,23 @@ def _is_word(feature: str) -> bool:
 
 
 def _meanings(words: Iterable[str]) -> list[str]:
-    """Return what some words mean, without those that say nothing of rules; of a pair of characters, the first may say it alone."""
+    """Return what some words mean, without those that say nothing of rules."""
     told = list[str]()
     for word in words:
-        one = MEANING_OF.get(word) or (MEANING_OF.get(word[0]) if word >= FIRST_CJK else None)
-        if one is not None and (not told or told[-1] != one):
+        one = _meaning(word)
+        if one and (not told or told[-1] != one):
             told.append(one)
     return told
+
+
+@lru_cache(maxsize=4_096)
+def _meaning(word: str) -> str:
+    """Return the meaning of a word; of a pair of Chinese, Japanese or Korean characters, the first may say it alone."""
+    plain = plain_letters(word)
+    if word >= FIRST_CJK:
+        return MEANING_OF.get(plain) or MEANING_OF.get(plain[:1], "")
+    stems = (f"{plain[:size]}*" for size in _STEMS)
+    return MEANING_OF.get(plain) or next((MEANING_OF[stem] for stem in stems if stem in MEANING_OF), "")
 
 
 def _rule_signs(one: Sentence, mark: DecisionMark | None) -> Iterator[str]:
@@ -226,6 +282,8 @@ def _rule_signs(one: Sentence, mark: DecisionMark | None) -> Iterator[str]:
     yield from (name for name, sign in signs.items() if sign.match(words))
     if _CAPITALS.search(one.text):
         yield "capitals"
+    if one.text.isupper() and word_count(one.text) >= _MIN_RULE:
+        yield "shouted"
 
 
 # --- rules of one message ---
@@ -345,7 +403,7 @@ _RULE = lazy_pattern(
 )
 #: What is to be done in one case is a tip, not a rule.
 _ONE_CASE = lazy_pattern(r"if\b", re.IGNORECASE)
-_CAPITALS = lazy_pattern(r"\b(?:NOT|NEVER|MUST|ALWAYS)\b")
+_CAPITALS = lazy_pattern(r"\b(?:NOT(?! NULL\b| EXISTS\b)|NEVER|MUST|ALWAYS)\b")
 _HARD = lazy_pattern(
     r"(?:^|[.;:]\s)\W*(?:never|always|do not|don['’]t|must)\b|\b(?-i:NOT|NEVER|MUST|ALWAYS)\b", re.IGNORECASE
 )
@@ -356,81 +414,35 @@ _STRICT = lazy_pattern(
     re.IGNORECASE,
 )
 
-# --- What the words of a rule mean, in any language ---
-_MEANINGS = {
-    "forbid": "don't dont never forbidden prohibited stop mustn't nie niemals keinesfalls verboten jamais interdit nunca jamás "
-    "prohibido proibido 不要 不能 不得 不可 不许 不准 禁止 请勿 切勿 别再 别用 别改 别动 别加 不允 しな だめ 하지 마세 말고 금지 mai никогда нельзя запрещено "
-    "запрещается ніколи не можна заборонено nigdy zakaz zabronione nooit asla",
-    "negate": "not no none nothing isn't doesn't aren't can't cannot nicht kein keine keinen keiner pas ne aucun aucune ni não "
-    "nenhum nenhuma 不用 不需 无需 没有 不再 不会 不是 ない せん なく ずに 않 non nessuno нет ні niet geen değil không není",
-    "only": "only just solely exclusively nur lediglich ausschließlich bloß seulement uniquement juste solo sólo solamente "
-    "únicamente apenas somente só 只能 只用 只在 只要 只有 只需 仅限 仅仅 仅在 仅 只 だけ のみ しか 에만 soltanto только лишь исключительно "
-    "тільки лише tylko wyłącznie jedynie alleen slechts sadece yalnızca chỉ pouze jen",
-    "must": "must shall should need needs required ought muss musst müssen soll sollen sollte sollten darf dürfen doit "
-    "doivent dois devez faut debe deben debes hay deve devem precisa 必须 必需 务必 应该 应当 需要 一定 须要 必ず 必要 べき 必須 해야 devono "
-    "bisogna должен должна должны должно нужно надо обязательно необходимо потрібно треба повинен musi muszą należy "
-    "trzeba powinien moet moeten gerekir lazım phải musí",
-    "every": "always every each all any everything whenever everywhere immer jede jeder jedes jeden alle alles toujours chaque "
-    "tous toutes tout siempre cada todo todos toda todas sempre 始终 总是 每次 每个 每一 所有 全部 任何 一律 永远 均 都要 常に 毎回 すべ 全て 各 항상 "
-    "모든 ogni tutti tutte всегда каждый каждая каждую все всё весь завжди кожен усі zawsze każdy każda każdą wszystkie "
-    "wszystko altijd elke her tüm luôn mọi vždy všechny",
-    "keep": "keep remain remains stay stays maintain preserve unchanged same leave intact existing current behalte behalten "
-    "bleiben bleibt beibehalten bestehende bestehenden lass garde garder conserve conserver reste rester laisse "
-    "existant mantén mantener mantenga conserva conservar deja dejar quede existente mantenha manter mantém deixe "
-    "atual 保持 保留 维持 不变 不动 原有 现有 原来 沿用 当前 維持 その まま 残し 既存 今の 유지 그대 기존 mantieni mantenere lascia esistente оставь "
-    "оставить сохрани сохранить существующий существующие залиш збережи zostaw zachowaj istniejący istniejące behoud "
-    "houd bestaande koru kalsın giữ ponech zachovej",
-    "without": "without except avoid excluding ohne außer vermeide vermeiden sans sauf évite éviter évitez sin excepto evita "
-    "evitar evite sem exceto 避免 防止 以免 除了 なし 避け 以外 없이 제외 senza без кроме избегай крім bez oprócz unikaj zonder behalve "
-    "vermijd olmadan hariç",
-    "instead": "instead rather over statt stattdessen anstatt sondern lieber plutôt lieu sino lugar vez 而不 而是 改为 改成 换成 代替 替换 では "
-    "代わ 대신 invece anziché вместо лучше замість zamiast lepiej plaats yerine thay místo",
-    "use": "use using via verwende verwenden nutze nutzen benutze utilise utiliser utilisez usa usar utiliza utilizar usando "
-    "utilize 使用 采用 利用 用 使っ 用い 사용 써 usare utilizzare utilizza используй использовать используя використовуй "
-    "використовувати używaj użyj korzystaj gebruik kullan dùng použij používej",
-    "follow": "according based follow following consistent match matches matching like per accordance conform reference wie "
-    "gemäß entsprechend basierend folge comme selon suivre conforme como según igual basado sigue seguir segundo "
-    "baseado siga 参考 参照 根据 按照 基于 遵循 遵守 符合 一致 相同 一样 仿照 合わ 沿っ 従っ 従い 同じ 基づ 準拠 同様 따라 맞게 참고 come secondo base согласно как "
-    "также следуй згідно як zgodnie jak według zoals volgens göre gibi theo podle jako",
-    "want": "want wants wish prefer preferably i'd möchte will wünsche veux voudrais souhaite préfère quiero quisiera "
-    "prefiero quero gostaria prefiro 希望 我想 想要 我要 最好 尽量 ほし 欲し たい 원해 싶 voglio vorrei preferisco хочу хотел хотелось "
-    "хотела предпочитаю хотів chcę chciałbym wolę graag istiyorum isterim muốn chci chtěl",
-    "please": "please pls bitte merci favor 请 请你 麻烦 くだ ださ お願 願い 주세 해줘 пожалуйста прошу будь proszę alstublieft lütfen prosím",
-    "time": "before after until once while bevor nachdem bis sobald avant après jusqu'à antes después hasta depois até 之前 之后 "
-    "以后 时候 先 前に 後に 終わ 時は 最後 전에 후에 prima dopo finché перед после пока коли після przed dopóki voordat nadat önce sonra "
-    "trước sau před",
-    "case": "if when unless case wenn falls quand lorsque cuando si caso quando se 如果 当 若 的话 的时 場合 たら とき 時に 경우 если когда при "
-    "якщо jeśli jeżeli gdy wanneer eğer nếu pokud když",
-    "tongue": "english german french spanish chinese japanese korean portuguese italian russian language deutsch englisch "
-    "deutsche français anglais español inglés português inglês 中文 英文 英语 汉语 日文 语言 日本 英語 言語 한국 영어 本語 italiano inglese "
-    "английском русском русский русски українською українська polski polsku angielsku angielski nederlands engels "
-    "türkçe ingilizce česky čeština francais espanol portugues ukrainian polish dutch turkish czech vietnamese arabic "
-    "hindi tiếng",
-    "bound": "max maximum maximal min minimum least most limit limited limits within exceed höchstens mindestens moins plus "
-    "máximo mínimo menos límite limite 最多 最少 至少 超过 以内 上限 下限 限制 不超 最大 最小 以下 以上 제한 이내 최대 massimo minimo максимум "
-    "минимум лимит максимально maksymalnie maximaal",
-    "simple": "simple simply minimal concise short clean lightweight basic einfach schlicht kurz knapp court léger sencillo "
-    "corto ligero simples curto 简单 简洁 精简 尽可 シン 簡潔 簡単 간단 semplice semplici просто простой кратко коротко prosty prosto "
-    "krótko eenvoudig kort basit jednoduše",
-    "role": "user users admin admins role roles permission permissions owner nutzer benutzer rolle utilisateur utilisateurs "
-    "rôle usuario usuarios rol usuário usuários 用户 管理 权限 角色 ユー 権限 권한 utente utenti пользователь пользователи "
-    "пользователей роль користувач użytkownik użytkownicy gebruiker kullanıcı",
-    "allow": "allow allowed allows may can permit erlaubt kann können peut peuvent autorisé puede pueden permitido pode podem "
-    "允许 可以 能够 可能 でき 能性 가능 può possono можно может могут może mogą mag mogen",
-    "trouble": "error errors bug fails failed failing broken wrong missing issue problem fehler kaputt erreur problème falla "
-    "fallo problema erro 报错 错误 问题 失败 异常 エラ 失敗 不具 오류 문제 errore errori ошибка ошибки ошибку помилка błąd błędy fout "
-    "hata lỗi chyba",
-    "ask": "why what how which who where warum was welche wieso pourquoi quoi quel quelle comment qué cómo cuál dónde por "
-    "quê 什么 怎么 为什 为啥 哪个 哪里 吗 呢 なぜ どう 何で どこ 왜 어떻 すか perché cosa почему что какой чому що dlaczego co jaki waarom wat "
-    "neden tại proč",
-    "data": "data test tests commit commits push branch file files folder build deploy secret secrets key keys token tokens "
-    "数据 测试 提交 文件 密钥 テス ファ 파일 тесты тест файл файлы коммит plik pliki",
-    "answer": "answer respond reply write speak antworte antworten schreib schreibe sprich réponds "
-    "répond répondre répondez parle écris responde responder habla escribe contesta fale escreva rispondi scrivi "
-    "parla отвечай ответь пиши говори відповідай odpowiadaj pisz mów antwoord schrijf cevap yaz odpověz 回答 回复 答复 回应 "
-    "说明 解释 交流 答え 返信 返答 話し 답변 대답",
-}
-#: The meaning of a word, of a pair of Chinese, Japanese or Korean characters or of a single one. Weights that were learnt from
-#: sentences in one language hold in others through these meanings.
-MEANING_OF: dict[str, str] = {word: meaning for meaning, words in _MEANINGS.items() for word in words.split()}
+
+# --- languages ---
+def language_group(text: str) -> str:
+    """Return what a text is written in: `wide` (Chinese, Japanese, Korean), `cyrillic`, `latin` (but not English) or `english`."""
+    read = text[:_READ]
+    if len(_WIDE.findall(read)) * _WIDE_SHARE > len(read):
+        return "wide"
+    words = _LETTERS.findall(read.lower())
+    if sum("\u0400" <= word[0] <= "\u04ff" for word in words) * _CYRILLIC_SHARE > len(words):
+        return "cyrillic"
+    return "latin" if sum(word in OTHER_LATIN for word in words) > sum(word in ENGLISH for word in words) else "english"
+
+
+_READ = 1_500  # characters
+_WIDE_SHARE, _CYRILLIC_SHARE = 7, 4  # one character, one word of so many
+_LETTERS = lazy_pattern(r"[^\W\d_]+")
+_WIDE = lazy_pattern("[\u3040-\u30ff\u3400-\u9fff\uac00-\ud7af]")
+
+
+def plain_letters(word: str) -> str:
+    """Return a word without the accents of Latin letters."""
+    if word.isascii() or word >= FIRST_CJK:
+        return word
+    letters = (one for one in unicodedata.normalize("NFD", word) if not "\u0300" <= one <= "\u0303" and one != "\u0327")
+    return unicodedata.normalize("NFC", "".join(letters))
+
+
 FIRST_CJK = "\u3040"
+#: The meaning of a word without accents, of a pair of Chinese, Japanese or Korean characters or of a single one, and of words that begin
+#: with a stem (which ends in `*`). Weights that were learnt from sentences in one language hold in others through these meanings.
+MEANING_OF = {plain_letters(word): meaning for meaning, words in MEANINGS.items() for word in reversed(words.split())}
+_STEMS = range(7, 2, -1)  # characters of a stem

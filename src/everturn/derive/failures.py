@@ -71,6 +71,7 @@ from everturn.text.trouble_words import (
     OVERCOME,
     PASTED,
     PASTED_ERROR,
+    PASTED_SUMMARY,
     PATH_WORD,
     QUOTED,
     SHOWS_SUCCESS,
@@ -201,7 +202,8 @@ _VERBOSITY = lazy_pattern(r"\s(?:-v{1,3}|-q{1,2}|--quiet|--verbose|--no-color)(?
 LOOKS = lazy_pattern(
     r"(?:ls|cat|head|tail|sed\s+-n|find|grep|egrep|fgrep|rg|ag|which|type|command\s+-v|test|\[|stat|file|pgrep|diff|cmp|wc|"
     r"git\s+(?:diff|log|show|status|rev-parse|branch|ls-files|ls-remote|grep|config|merge-base)|xargs|tree|du|jq|Get-\w+|dir|where|echo|"
-    r"printf|pwd|date|nl|gh\s+\w+\s+(?:view|list|status|checks|diff)|gh\s+api)\b|\[\s"
+    r"printf|pwd|date|nl|ps|dpkg(?:-query)?\s+-[lLsS]|rpm\s+-q|apt(?:-cache)?\s+(?:list|policy|show|search)|brew\s+(?:list|info|search)|(?:npm|pnpm|yarn)\s+(?:ls|list|view|info|why)|pip3?\s+(?:show|list|index)|systemctl\s+(?:status|is-\w+)|"
+    r"docker\s+(?:ps|images|inspect)|lsof|netstat|ping|dig|nslookup|printenv|uname|whoami|df|gh\s+\w+\s+(?:view|list|status|checks|diff)|gh\s+api)\b|\[\s"
 )
 
 
@@ -317,7 +319,10 @@ def _find_likely(text: str, sentences: Sequence[Sentence]) -> Complaint | None:
     if is_likely and odds >= surely:
         return _make_complaint(sentences[at], text)
     pasted = find_pasted_failure(text)
-    return pasted if pasted is not None or not is_likely else replace(_make_complaint(sentences[at], text), sure=False)
+    if pasted is not None or not is_likely:
+        return pasted
+    made = _make_complaint(sentences[at], text)
+    return replace(made, sure=len(text) <= _SHORT_REPLY and bool(AGAIN.search(text, 0, _SOON_SAID)))
 
 
 def likeliest_report(text: str, sentences: Sequence[Sentence]) -> tuple[int, float]:
@@ -356,6 +361,8 @@ def _says_otherwise(words: str) -> bool:
 
 def find_pasted_failure(text: str) -> Complaint | None:
     """Return the failure in a prompt that is little more than the pasted output of a command, a browser or an editor."""
+    if summary := PASTED_SUMMARY.search(text, 0, _READ):
+        return Complaint(one_line(summary[0].strip("= "), _LONGEST), ("test",))
     typed = TYPED_FIRST.match(text)
     found = PASTED_ERROR.findall(text, 0, _READ)[-1:] if typed else LISTED_ERROR.findall(text, 0, _READ)[:1]
     if (
@@ -380,6 +387,10 @@ def find_pasted_failure(text: str) -> Complaint | None:
 
 _READ = 24_000
 _MOST_SPOKEN, _MOST_AROUND = 40, 150  # words before a pasted error, and in the whole message
+_SHORT_REPLY, _SOON_SAID = (
+    120,
+    16,
+)  # characters of a reply, and those at its beginning, in which "still" makes it a report
 _BRIEF, _FEW_HEADINGS = 900, 2  # characters of a message that someone types; more headings make a document
 
 

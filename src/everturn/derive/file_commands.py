@@ -411,6 +411,17 @@ def last_folder(command: str, start: str = "") -> str | None:
     return folder
 
 
+def staged_files(command: str) -> list[str]:
+    """Return the files that `git add` names one by one."""
+    found = []
+    for one in split_commands(command):
+        words = [word.text for word in one.words]
+        is_add = "git" in words[:2] and "add" in words
+        if is_add and not any(word in ("-A", "--all", "-u", ".", "-p") for word in words):
+            found += [word for word in words[words.index("add") + 1 :] if not word.startswith("-") and has_ending(word)]
+    return [word for word in found if not set("*?[$") & set(word)]
+
+
 # --- The files that git and patch report as changed ---
 _FILE_REPORT = lazy_pattern(
     r"^ ?(?:(create|delete) mode \d{6} (.{1,4096})|rename (.{1,4096}) \(\d{1,3}%\)|patching file (.{1,4096}?)(?: \([^()\n]{0,200}\))?|rm '(.{1,4096})')\r?$",

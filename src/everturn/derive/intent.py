@@ -84,6 +84,15 @@ def command_words(text: str) -> str:
     return f"/{found[1]} {given[1].strip() if given else ''}".strip()
 
 
+def asked_words(prompt: str, is_command: bool = False) -> str:
+    """Return what a person asked for in a prompt, by which its session is known; "" for a command that only steers the client."""
+    if is_command:
+        return command_words(prompt) if prompt.startswith("<") else ""
+    text = prompt.replace("\r\n", "\n")
+    command = read_command(text)
+    return prompt if command is None else command.typed or goal_words(text)
+
+
 def word_count(text: str) -> int:
     """Return how many words a text has. Two characters of Chinese or Japanese count as one word."""
     wide = len(_WIDE.findall(text))
@@ -108,7 +117,7 @@ def read_command(text: str) -> CommandPrompt | None:
     head = text[:_READ]
     if (found := _SLOT.search(head)) is not None:
         return _filled(text, found, next((one for one in found.groups() if one is not None), ""))
-    if (found := _ENDING.search(text)) is not None:
+    if (found := _ENDING.search(text, max(0, len(text) - _READ))) is not None:
         return CommandPrompt(found[2].strip(), _command_name(text), body=text[: found.start()] if found[1] else "")
     if (found := _INSERTED.search(head)) is not None and (typed := head[: found.start()].strip()):
         return CommandPrompt(typed, _command_name(typed), body=head[found.end() :])
@@ -166,6 +175,18 @@ def asks_for_work(text: str) -> bool:
     if (word_count(words) < 4 and not names_subject(words)) or SMALL_TALK.match(words) or says_nothing_new(words):
         return False
     return not (_LOOK.match(words) and word_count(words) <= 12)
+
+
+def opens_session(text: str) -> bool:
+    """Whether a request is what a session is known by: it asks for work, be it by a command without arguments."""
+    return asks_for_work(text) or is_bare_command(text)
+
+
+def is_bare_command(text: str) -> bool:
+    """Whether a request is a command without arguments that does not only steer the client."""
+    words = text.strip()
+    name = words[1:].replace(":", "").replace("-", "")
+    return words.startswith("/") and name.isalnum() and words[1:] not in CLIENT_COMMANDS
 
 
 def adds_work(text: str) -> bool:

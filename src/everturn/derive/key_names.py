@@ -20,6 +20,7 @@ from msgspec import Struct
 from everturn.derive.open_sentences import load_weights
 from everturn.model.conversation import CallStart
 from everturn.text.lazy_pattern import lazy_pattern
+from everturn.text.printable import one_line
 from everturn.text.tokens import estimate_tokens
 
 _READ, _READ_CALL = 8_000, 1_600  # characters read of a message and of what a call was given
@@ -61,6 +62,16 @@ def given_texts(start: CallStart) -> Iterator[str]:
         yield from (
             one for one in start.input.values() if isinstance(one, str) and one not in (start.path, start.command)
         )
+
+
+def call_label(start: CallStart, width: int) -> str:
+    """Return the command of a call, or its tool and its main argument."""
+    if start.kind == "shell" and start.command:
+        return one_line(start.command, width)
+    about = start.path or start.command
+    if not about and isinstance(start.input, dict):
+        about = next((value for value in start.input.values() if isinstance(value, str)), "")
+    return one_line(f"{start.name} {about}", width)
 
 
 class NameCounter:

@@ -14,6 +14,7 @@ from msgspec import Struct
 
 from everturn.derive.choices import STATED
 from everturn.derive.intent import asks_question, content_terms, is_approval, is_thanks, loose_terms
+from everturn.derive.open_sentences import is_question
 from everturn.derive.turn_facts import TurnFacts
 from everturn.text.lazy_pattern import lazy_pattern
 from everturn.text.stance_words import AGREEMENT, PUT_TO_PERSON
@@ -30,7 +31,7 @@ class LooseEnd(Struct, frozen=True):
     @property
     def is_question(self) -> bool:
         """Whether it asks the person something."""
-        return self.text.rstrip("*_\"') ").endswith(("?", "？"))
+        return is_question(self.text)
 
 
 def fold_loose_ends(known: Iterable[LooseEnd], facts: TurnFacts) -> tuple[LooseEnd, ...]:

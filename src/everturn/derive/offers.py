@@ -60,8 +60,13 @@ _HEADED_PLAN = lazy_pattern(
     r"^(?:#{1,6}[ \t]+|\*\*)[^\n]{0,40}?(?:fix|plan|proposal|approach|recommend\w*|solution|design|change)[^\n]{0,60}$",
     re.IGNORECASE | re.MULTILINE,
 )
+#: What a reply may say before the noun of an option.
+_TAKES = (
+    r"(?:let['’]?s\s+(?:do|go\s+with)|go\s+with|use|choose|pick|take|try|do|implement|apply|number|nr\.?|nimm|nehmen\s+wir|prends|prenons|implementa|implemente|usa|"
+    r"使用|用|选择?|选|采用|采取|执行|实现|实施|按照?|就用?)(?:\s+(?:the|die|das|den|la|le|el|a|o)\b)?"
+)
 #: An option in a reply: alone, or with its noun, before anything else that is said.
-_PICKED = rf"(?:(?:let['’]?s\s+(?:do|go\s+with)|go\s+with|use|choose|pick|number|nr\.?|使用|用|选)?\s*{_NOUN}\s*|(?:let['’]?s\s+(?:do|go\s+with)|go\s+with|choose|pick|number|nr\.?|选)\s*)?[\[(#]?([a-h]|\d{{1,2}})[\])]?"
+_PICKED = rf"(?:(?:{_TAKES})?\s*{_NOUN}\s*|(?:let['’]?s\s+(?:do|go\s+with)|go\s+with|choose|pick|number|nr\.?|选)\s*)?[\[(#]?([a-h]|\d{{1,2}})[\])]?"
 _PICK = lazy_pattern(
     rf"{_PICKED}(?:(?:\s*(?:[,，、&+/]|and|und|et|y|e|和|と)\s*){_PICKED})?(?:\s*[.!。！]?$|\s*[,.;:，。；：、—–]\s*\D)",
     re.IGNORECASE,
@@ -130,6 +135,8 @@ def _plain(text: str) -> str:
 def join_reply(text: str, offer: Offer) -> Answered | None:
     """Return the question a short reply answers and what was chosen; None if the reply is something else."""
     words = text.strip()
+    if (numbered := _join_numbers(words, offer)) is not None:
+        return numbered
     if not words or word_count(words) > _REPLY_WORDS or words.endswith(_ASKED):
         return None
     if picked := _PICK.match(words):
@@ -149,6 +156,35 @@ def _join_pick(words: str, names: list[str], offer: Offer) -> Answered | None:
     if not about or not all(texts.get(one) for one in names):
         return None
     return Answered(about, f"{words}: {' / '.join(texts[one] for one in names)}")
+
+
+def _join_numbers(words: str, offer: Offer) -> Answered | None:
+    """Return the numbered questions that a reply answers one after the other: `1. yes 2. in a field`."""
+    texts, taken, place = dict(offer.options), list[str](), 0
+    if len(texts) < _FEW_POINTS or words.count("\n#"):
+        return None
+    for found in _POINT.finditer(words):
+        name = found[1]
+        if not name.isdigit() or int(name) <= int(taken[-1] if taken else 0):
+            continue
+        if name not in texts or (not taken and found.start()) or (taken and not words[place : found.start()].strip()):
+            return None
+        taken.append(name)
+        place = found.end()
+    asked = sum(any(sign in texts[one] for sign in _ASKED) for one in taken)
+    if len(taken) < _FEW_POINTS or 2 * asked < len(taken) or not words[place:].strip():
+        return None
+    return Answered(
+        " / ".join(f"{one}. {one_line(texts[one].replace('**', ''), _POINT_WIDTH)}" for one in taken), words
+    )
+
+
+_FEW_POINTS, _POINT_WIDTH = 2, 90
+#: The number of a point at the beginning of what is said to it.
+_POINT = lazy_pattern(
+    r"(?:(?<=\s)|^)(?:(?:for|re|to|on|zu|pour|para|sobre|关于|關於|对于|對於)\s*)?(?:q(?:uestion)?|point|punkt|frage|第|#)?\s?\(?(\d{1,2})[.):、：]?(?:[.):、：]|\s*[-–—=]>?|(?<=\d))\s+(?=\S)",
+    re.IGNORECASE,
+)
 
 
 def _answers(words: str, offer: Offer) -> bool:

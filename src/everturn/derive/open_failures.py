@@ -16,9 +16,12 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from everturn.derive.call_results import EDITOR, CheckResult
+from everturn.derive.changed_files import CHANGES
 from everturn.derive.checks import CheckRun, covers, holds_target, is_related
 from everturn.derive.failures import Complaint
 from everturn.derive.intent import is_other_topic
+from everturn.derive.paths import local_path
+from everturn.derive.turn_facts import TurnFacts
 from everturn.text.stance_words import CLAIMS_PASS, UNSURE
 
 _MOST_OPEN = 100
@@ -101,6 +104,25 @@ def _sentence_at(text: str, found: re.Match[str]) -> str:
     first = max(text.rfind(sign, 0, found.start()) for sign in ".\n!")
     ends = [at for sign in (". ", "\n", "!") if (at := text.find(sign, found.end())) >= 0]
     return text[first + 1 : min(ends, default=len(text))]
+
+
+def failure_events(facts: TurnFacts, workspace: str) -> list[FailureEvent]:
+    """Return the calls, edits and complaints of a turn in order; a call that edits comes before its edits."""
+    events = [FailureEvent(seq, confirms=True) for seq in facts.confirmed]  # what works comes before what does not
+    complaints = {seq: complaint for complaint, seq in facts.complaints}
+    events += [FailureEvent(one.seq, complaint=complaints.pop(one.seq, None), said=one.text) for one in facts.requests]
+    events += [FailureEvent(seq, complaint=complaint) for seq, complaint in complaints.items()]
+    runs = (call for call in facts.deeds if call.checks or call.ran)
+    events += [FailureEvent(call.seq, call.what, call.error, call.checks, call.ran) for call in runs]
+    edits = [(one.seq, local_path(one.path, workspace)) for one in facts.files if one.action != "read"]
+    named = {seq for seq, _ in edits}
+    made = (call.seq for call in facts.deeds if call.kind in CHANGES and not call.outcome)
+    edits += [(seq, "") for seq in dict.fromkeys(made) if seq not in named]
+    events += [FailureEvent(seq, changed=(path,)) for seq, path in edits]
+    seen = {one.run.kind for call in facts.deeds for one in call.checks}
+    claims = set(claimed_kinds(facts.answer.text)) - seen if facts.answer else set()
+    events += [FailureEvent(facts.answer.seq, claims=tuple(sorted(claims)))] if facts.answer and claims else []
+    return sorted(events, key=lambda event: event.seq)
 
 
 def advance_failures(

@@ -1,6 +1,6 @@
-"""Find what a session leaves open: work that was announced, what was put off, and findings.
+"""Find what a session leaves open: questions, offers and steps of an answer, work that was announced, what was put off, and findings.
 
-What an answer asks, offers and leaves to do is found in `derive.open_sentences`. `find_summary_steps` reads the steps in a
+Which sentences of an answer count is decided in `derive.open_sentences`. `find_summary_steps` reads the steps in a
 summary of the client. Plans are read in `derive.plans`. Never raises.
 """
 
@@ -8,19 +8,36 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
+from functools import lru_cache
+from itertools import takewhile
 from typing import Any
 
 from msgspec import Struct
 from msgspec.structs import replace
 
+from everturn.derive.intent import loose_terms
 from everturn.derive.offers import Answered
-from everturn.derive.open_sentences import is_question
+from everturn.derive.open_sentences import LONGEST_LIST, WeighedSentence, choose_open, is_question, weigh_sentences
 from everturn.model.conversation import CallStart
 from everturn.text.lazy_pattern import lazy_pattern
 from everturn.text.printable import one_line
-from everturn.text.sentences import split_sentences
-from everturn.text.stance_words import AT_ONCE, BEGUN, CONDITION, PUT_OFF, REPORTS_DONE, SERVICE_STOPS
+from everturn.text.sentences import Sentence, split_sentences
+from everturn.text.stance_words import (
+    AT_ONCE,
+    BEGUN,
+    CONDITION,
+    DONE_WITH,
+    LASTING,
+    MILD_OFFER,
+    NAMED_CHOICE,
+    NEXT_STEP,
+    NOT_RELEASED,
+    OFFERED,
+    PUT_OFF,
+    REPORTS_DONE,
+    SERVICE_STOPS,
+)
 
 _LONGEST = 200
 _END = 700  # characters at the end of an answer
@@ -29,7 +46,10 @@ _WORDS = 4  # a finding with fewer words says nothing
 _STEPS_READ = 2_000  # characters at the end of an answer that can name steps
 _SENTENCE = 300  # characters of a step
 _FEW = 3  # sentences before a call
-_LAST = 3  # sentences at the very end in which an order is meant for the person
+_LAST = 3  # sentences that are shown, and terms of an offer
+_QUESTIONS = 3
+_MOST = 8  # offers of an answer
+_OFFERS = 1_200  # characters at the end in which an offer counts
 
 _ITEM = lazy_pattern(r"^[ \t]*(?:[-*•+]|\d{1,3}[.)])[ \t]+(?:\[.\][ \t]+)?(\S.{0,2000})$")
 
@@ -46,6 +66,95 @@ _SUMMARY_NEXT = lazy_pattern(
 _NOTHING = lazy_pattern(r"(?:none|nothing|n/a|keine|aucune?|ninguna?|なし|无)\b", re.IGNORECASE)
 
 
+# --- what an answer leaves open ---
+def find_closing_questions(text: str) -> list[str]:
+    """Return the questions that an answer leaves open."""
+    return [one_line(one, _LONGEST) for one, asks in _open_sentences(text) if asks][-_QUESTIONS:]
+
+
+def find_next_steps(text: str) -> list[str]:
+    """Return the steps that an answer leaves to do."""
+    return [one_line(one, _SENTENCE) for one, asks in _open_sentences(text) if not asks]
+
+
+def find_lasting_offers(text: str) -> list[str]:
+    """Return what an answer offers, asks or leaves for later: it stays open until somebody takes it up.
+
+    Its words must say so, and its weights speak clearly for it. What is left to commit, push or merge counts too.
+    """
+    found, below = list[str](), 0
+    for one, weighed in reversed(weigh_sentences(text)):
+        below += len(one.text)
+        if below > _OFFERS:
+            break
+        words, asks = one.text.lstrip("*_ "), one.asks or is_question(one.text)
+        lasts = (
+            OFFERED.search(words)
+            if asks
+            else (NEXT_STEP.match(words) or LASTING.search(words) or NOT_RELEASED.search(words))
+        )
+        is_mild = asks or bool(MILD_OFFER.search(words))
+        least = _LAST if is_mild and not NAMED_CHOICE.search(words) else 1
+        is_clear = weighed.odds >= _LASTS and not words.rstrip("*_ ").endswith((":", "："))
+        if lasts and is_clear and len(loose_terms(words)) >= least and not DONE_WITH.search(words):
+            found.append(one_line(_with_mark(one), _SENTENCE))
+    return list(dict.fromkeys(reversed(found)))[:_MOST]
+
+
+_LASTS = 1.5  # log-odds of a sentence that stays open when the next request does not speak of it
+
+
+@lru_cache(maxsize=2)
+def _open_sentences(text: str) -> tuple[tuple[str, bool], ...]:
+    """Return the likeliest sentences of an answer that leave something open, in order, as they are shown, and whether each asks."""
+    return tuple(dict.fromkeys(_told(text, weigh_sentences(text))))
+
+
+def _told(text: str, weighed: Sequence[tuple[Sentence, WeighedSentence]]) -> Iterator[tuple[str, bool]]:
+    """Yield the sentences of an answer that count as they are shown, and whether each asks.
+
+    A numbered heading is the subject of what stands below it, and what is below a line with a colon is its content. A
+    heading alone is left out, and so is a line of few words with a colon.
+    """
+    subject, chosen = "", choose_open([one for _, one in weighed])
+    for at in chosen:
+        one, odds = weighed[at]
+        if odds.is_question:
+            yield _with_mark(one), True
+            continue
+        is_heading, is_numbered = one.passage.strip("*_: ") == one.heading, _NUMBERED.match(one.heading) is not None
+        words = one.heading if is_heading and is_numbered else one.text
+        if words.rstrip("*_ ").endswith((":", "：")):
+            words = _with_content(text, words, (below for below, _ in weighed[at + 1 :]), at + 1 in chosen)
+        if not words or (is_heading and not is_numbered) or (is_heading and one.heading == subject):
+            continue
+        if is_numbered and not is_heading and one.heading != subject:
+            words = f"{one_line(one.heading, _SUBJECT)}: {words}"
+        subject = one.heading
+        yield words, False
+
+
+def _with_mark(one: Sentence) -> str:
+    return f"{one.text}？" if one.asks else one.text
+
+
+def _with_content(text: str, lead: str, below: Iterable[Sentence], is_chosen: bool) -> str:
+    """Return a line that ends in a colon with the code below it, or with the list below it if no item of that was chosen."""
+    at = text.find(lead)
+    if at >= 0 and (code := _CODE_BELOW.match(text, at + len(lead))):
+        return f"{lead} {one_line(code[1], _SUBJECT)}"
+    items = [one.passage for one in takewhile(lambda one: one.is_item, below)]
+    if is_chosen or not 0 < len(items) <= LONGEST_LIST:
+        return lead if is_chosen or len(loose_terms(lead)) >= _LAST else ""
+    return f"{lead} {' / '.join(one_line(one, _CLAUSE) for one in dict.fromkeys(items))}"
+
+
+_SUBJECT, _CLAUSE = 160, 80  # characters of a heading or a command, and of each item below a line
+_NUMBERED = lazy_pattern(r"#?\d{1,2}[.):]\s")
+_CODE_BELOW = lazy_pattern(r"[*_ \t]{0,4}\n\s{0,8}(?:```|~~~)[^\n]{0,40}\n\s{0,40}(\S[^`]{1,600})")
+
+
+# --- the end of an answer ---
 def is_no_answer(text: str) -> bool:
     """Whether a text stands in the place of an answer: a note that it was interrupted, or a command that is kept as text."""
     return _NO_ANSWER.match(text) is not None

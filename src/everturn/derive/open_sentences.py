@@ -4,7 +4,7 @@ Hand-made patterns (`text.stance_words`) know how this is mostly put, in six lan
 so further sentences count by weights that were learnt from labelled answers. A sentence is turned into named features: its
 words and pairs of words, how it begins and ends, where it stands in the message, and what the patterns see in it and
 beside it. Each feature has a weight (`open_sentences.json`); the sums decide which sentences
-count (`choose_open`). `python -m benchmarks.restore.learn` learns the weights. Words of any language count; names, paths, code and numbers become placeholders.
+count (`choose_open`); `derive.open_items` shows them. `python -m benchmarks.restore.learn` learns the weights. Words of any language count; names, paths, code and numbers become placeholders.
 Rules of a person (`derive.decisions`) and their reports of trouble (`derive.failures`) are found the same way.
 
 The same text always gives the same sentences, whatever was read before. Pure; never raises.
@@ -24,15 +24,16 @@ from typing import NamedTuple
 
 from everturn.derive.intent import loose_terms
 from everturn.text.lazy_pattern import lazy_pattern
-from everturn.text.printable import one_line
 from everturn.text.sentences import Sentence, split_sentences
 from everturn.text.stance_words import (
+    ASKS_TO_CHECK,
+    CAUTION,
+    DID,
     DONE_WITH,
     LASTING,
     LEFT_AT_END,
     LEFT_TO_DO,
     MILD_OFFER,
-    NAMED_CHOICE,
     NEXT_STEP,
     OFFERED,
     ORDER_TO_PERSON,
@@ -42,10 +43,6 @@ from everturn.text.stance_words import (
     STEPS_HEADING,
 )
 
-_LONGEST = 200
-_SENTENCE = 300  # characters of a step
-_QUESTIONS = 3
-_MOST = 8  # offers of an answer
 _MOST_OPEN = 16  # sentences of an answer
 _END = 700  # characters at the end of an answer
 _OFFERS = 1_200  # characters at the end in which an offer counts
@@ -57,30 +54,6 @@ _HEADING_WORDS = 6
 _PLACES = (1, 2, 3, 5, 8, 13, 21, 34)
 _LENGTHS = (3, 5, 8, 13, 21, 34, 55)
 _SIZES = (80, 200, 500, 1_200, 3_000, 8_000)
-
-
-def find_closing_questions(text: str) -> list[str]:
-    """Return the questions that an answer leaves open."""
-    return [one_line(one, _LONGEST) for one, asks in _open_sentences(text) if asks][-_QUESTIONS:]
-
-
-def find_next_steps(text: str) -> list[str]:
-    """Return the steps that an answer leaves to do."""
-    return [one_line(one, _SENTENCE) for one, asks in _open_sentences(text) if not asks]
-
-
-def find_lasting_offers(text: str) -> list[str]:
-    """Return what an answer offers, asks or leaves for later: it stays open until somebody takes it up."""
-    found = []
-    for one in split_sentences(text[-_OFFERS:]):
-        words = one.text.lstrip("*_ ")
-        asks = _is_question(one)
-        lasts = OFFERED.search(words) if asks else (NEXT_STEP.match(words) or LASTING.search(words))
-        is_mild = asks or bool(MILD_OFFER.search(words))
-        least = _LAST if is_mild and not NAMED_CHOICE.search(words) else 1
-        if lasts and len(loose_terms(words)) >= least and not DONE_WITH.search(words):
-            found.append(one_line(one.text, _SENTENCE))
-    return list(dict.fromkeys(found))[:_MOST]
 
 
 def is_question(sentence: str) -> bool:
@@ -107,15 +80,13 @@ _ASKING = frozenset(("=question", "=last question", "=ordered answer"))
 
 
 @lru_cache(maxsize=2)
-def _open_sentences(text: str) -> tuple[tuple[str, bool], ...]:
-    """Return the likeliest sentences of an answer that leave something open, in order, and whether each asks."""
+def weigh_sentences(text: str) -> tuple[tuple[Sentence, WeighedSentence], ...]:
+    """Return the sentences of an answer, in order, each with its log-odds."""
     weights, sentences = load_weights("open_sentences"), list(split_sentences(text))
-    weighed = [
-        WeighedSentence(open_odds(features, weights), _asks(one), one.is_item)
+    return tuple(
+        (one, WeighedSentence(open_odds(features, weights), _asks(one), one.is_item))
         for one, features in zip(sentences, open_features(sentences), strict=True)
-    ]
-    chosen = (sentences[number] for number in choose_open(weighed))
-    return tuple(dict.fromkeys((f"{one.text}？" if one.asks else one.text, _asks(one)) for one in chosen))
+    )
 
 
 class WeighedSentence(NamedTuple):
@@ -130,7 +101,7 @@ def choose_open(weighed: Sequence[WeighedSentence], least: float = 0.0) -> list[
     """Return the sentences of an answer that count, in order.
 
     A question counts for itself. The steps are one entry, which is told if the likeliest of them is clear; then milder ones
-    count too, and a list of which half counts does as a whole. `least` moves all three thresholds.
+    count too, and a list of which a third counts does as a whole. `least` moves all three thresholds.
     """
     asked = [at for at, one in enumerate(weighed) if one.is_question and one.odds >= least + _ASKED]
     steps = {at for at, one in enumerate(weighed) if not one.is_question and one.odds >= least + _MILD}
@@ -147,13 +118,13 @@ def _lists(weighed: Sequence[WeighedSentence]) -> Iterator[list[int]]:
     numbered = ((at, one.is_item and not one.is_question) for at, one in enumerate(weighed))
     for is_listed, run in groupby(numbered, key=lambda pair: pair[1]):
         listed = [at for at, _ in run]
-        if is_listed and 1 < len(listed) <= _LONGEST_LIST:
+        if is_listed and 1 < len(listed) <= LONGEST_LIST:
             yield listed
 
 
 #: Log-odds: of a question, of the likeliest step of an answer, and of the steps beside it.
-_ASKED, _CLEAR, _MILD = 0.7, 0.7, -0.6
-_LIST_SHARE, _LONGEST_LIST = 0.5, 12
+_ASKED, _CLEAR, _MILD = 0.7, 0.5, -0.2
+_LIST_SHARE, LONGEST_LIST = 0.34, 12
 
 
 def open_odds(features: Sequence[str], weights: Mapping[str, float]) -> float:
@@ -198,10 +169,55 @@ def load_weights(name: str) -> dict[str, float]:
 # --- features ---
 def open_features(sentences: Sequence[Sentence]) -> Iterator[list[str]]:
     """Yield the features of each sentence of an answer."""
+    lead = list[str]()
     for number, features in enumerate(sentence_features(sentences, _signs(sentences))):
-        following = sentences[number + 1] if number + 1 < len(sentences) else None
-        nothing = [_NOTHING_SAID] if _says_nothing(sentences[number], following) else []
-        yield [*features, *nothing, *([_TOLD] if _NARRATES.match(sentences[number].text.strip("*_ ")) else [])]
+        one, following = sentences[number], sentences[number + 1] if number + 1 < len(sentences) else None
+        words = one.text.strip("*_ ")
+        nothing = [_NOTHING_SAID] if _says_nothing(one, following) else []
+        lead = (
+            lead
+            if one.is_item
+            else [f"=lead {word}" for word in _words(words)[:_HEADING_WORDS]]
+            if words.endswith((":", "："))
+            else []
+        )
+        yield [
+            *features,
+            *_attitude(words),
+            *(lead if one.is_item else []),
+            *nothing,
+            *([_TOLD] if _NARRATES.match(words) else []),
+        ]
+
+
+def _attitude(words: str) -> Iterator[str]:
+    """Yield whether a sentence says what was done, warns, or asks the person to check something: in many languages."""
+    if DID.match(words):
+        yield "=did"
+    if CAUTION.match(words):
+        yield "=caution"
+    lower = words.lower()
+    if (not lower.isascii() or any(map(lower.__contains__, _CHECKS))) and ASKS_TO_CHECK.search(words):
+        yield "=asks to check"
+
+
+#: One of these is in whatever asks the person to check something, if it has no letter beyond ASCII: it is looked for first, for speed.
+_CHECKS = (
+    "please",
+    "you",
+    "bitte",
+    "teste",
+    "relance",
+    "recharge",
+    "confirm",
+    "assure",
+    "verifi",
+    "comprueba",
+    "prueba",
+    "reinici",
+    "recarg",
+    "revisa",
+)
 
 
 def sentence_features(

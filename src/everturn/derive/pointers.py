@@ -38,7 +38,7 @@ class Referent(Struct, frozen=True):
 
     text: str
     seq: int
-    kind: str  # document | command | answer
+    kind: str  # document | command | option | answer
 
 
 class ReferenceFinder:
@@ -47,6 +47,7 @@ class ReferenceFinder:
     def __init__(self) -> None:
         self._found: dict[int, Referent] = {}
         self._command = self._empty = self._pointing = -1  # the request that waits for its words
+        self._has_body = False  # the text of the command comes next
         self._names: set[str] = set()  # of files that it names
         self._answers = 0
 
@@ -55,20 +56,23 @@ class ReferenceFinder:
         return self._found.get(seq)
 
     def add_request(self, words: str, seq: int, is_command: bool, attached: str = "") -> None:
-        """Take a request. `attached` is what the client put beside it."""
-        self._command = seq if is_command and says_little(words) else -1
+        """Take a request; "" for one that says what it is about. `attached` is what the client put beside it."""
+        is_called = is_command or _COMMAND.fullmatch(words.strip()) is not None
+        self._command = seq if is_called and says_little(words) else -1
+        self._has_body = is_command
         self._empty = seq if lacks_object(words) and not is_command else -1
         self._answers = 0
         self._pointing = seq if not is_command and points_to_document(words) else -1
-        self._names = {
-            basename(one.replace("\\", "/").lstrip("@"))
-            for one in DOCUMENT_FILE.findall(f"{words}\n{attached[: _SHORT * 4]}")
-        }
+        beside = f"{words}\n{attached[: _SHORT * 4]}" if self._pointing >= 0 else ""
+        self._names = {basename(one.replace("\\", "/").lstrip("@")) for one in DOCUMENT_FILE.findall(beside)}
 
     def add_body(self, text: str, seq: int) -> None:
         """Take what the client put into the conversation."""
-        if self._command >= 0 and not _NO_BODY.match(text):
-            self._note(self._command, body_purpose(text), seq, "command")
+        if self._command < 0 or not self._has_body or _NO_BODY.match(text):
+            return
+        self._has_body = False
+        if meant := body_purpose(text):
+            self._note(self._command, meant, seq, "command")
             self._command = -1
 
     def add_document(self, path: str, text: str, seq: int) -> None:
@@ -82,6 +86,8 @@ class ReferenceFinder:
 
     def add_answer(self, text: str, seq: int) -> None:
         """Take an answer of the agent."""
+        if self._command >= 0:
+            self._note(self._command, _first_sentence(text), seq, "command")
         self._command = -1
         if self._empty < 0 or self._answers >= _ANSWERS:
             return
@@ -102,7 +108,9 @@ def says_little(words: str) -> bool:
 
 def lacks_object(words: str) -> bool:
     """Whether a request does not say what it is about."""
-    return len(words) <= _SHORT and bool(NO_OBJECT.fullmatch(words.strip())) and bool(NEEDS_HELP.search(words))
+    if len(words) > _SHORT or NEEDS_HELP.search(words) is None:
+        return False
+    return not any(one.isalpha() for one in NO_OBJECT.sub(" ", words))
 
 
 def points_to_document(words: str) -> bool:
@@ -127,6 +135,16 @@ def stated_problem(text: str) -> str:
     return ""
 
 
+def _first_sentence(text: str) -> str:
+    """Return the sentence with which an answer says what it is about to do."""
+    told = (one.text.strip("*_ ") for one in split_sentences(text[: _SHORT * 2]) if one.passage != one.heading)
+    return next((one for one in told if word_count(one) >= _LEAST and not one.endswith(("?", "？", ":", "："))), "")
+
+
+#: A command of a client or a skill that is called by its name, with a word or two.
+_COMMAND = lazy_pattern(
+    r"(?:[A-Za-z0-9-]{1,12}\s+)?[/$][a-z][a-z0-9:._-]{1,60}(?:\s+\S{1,40}){0,3}", re.IGNORECASE | re.ASCII
+)
 _NO_BODY = lazy_pattern(r"\s*(?:<(?:system-reminder|local-command)|[-*] |\w{1,40}\n)")
 _REPORT = lazy_pattern(r"\A(?:[A-Z][^\n]{0,200}\n){1,6}Output:\n")  # of the shell that read it
 _LINE_NUMBER = lazy_pattern(r"^[ \t]{0,8}\d{1,6}[\t→|:][ \t]?", re.MULTILINE)

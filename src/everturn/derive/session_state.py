@@ -9,6 +9,7 @@ answered when a human writes after it. Turns are 0-based here and shown 1-based.
 from __future__ import annotations
 
 from collections.abc import Iterable
+from itertools import islice
 
 from msgspec import Struct
 from msgspec.structs import replace
@@ -24,7 +25,8 @@ from everturn.derive.changed_files import (
     count_unnamed,
     first_task,
 )
-from everturn.derive.checks import CheckRun, command_words, find_checks, is_no_failure
+from everturn.derive.check_lines import LOCKED_OUT
+from everturn.derive.checks import CheckRun, command_words, find_checks, is_no_failure, only_looks, tries_code
 from everturn.derive.choices import ChoicePassage
 from everturn.derive.decision_states import (
     DecisionState,
@@ -41,18 +43,24 @@ from everturn.derive.key_names import KeyName, advance_names
 from everturn.derive.loose_ends import Ending, LooseEnd, find_ending, fold_loose_ends, leaves_steps
 from everturn.derive.marker_lines import MarkedEntry, advance_entries
 from everturn.derive.offers import Offer
-from everturn.derive.open_failures import EarlierReport, FailureEvent, OpenFailure, advance_failures, claimed_kinds
+from everturn.derive.open_failures import EarlierReport, FailureEvent, OpenFailure, advance_failures, failure_events
 from everturn.derive.open_items import Question, advance_questions
 from everturn.derive.paths import local_path
 from everturn.derive.plans import PlanItem, fold_plan
 from everturn.derive.pointers import Referent
 from everturn.derive.turn_facts import CallFact, Saying, TurnFacts
-from everturn.derive.version_control import CommitState, advance_commits
+from everturn.derive.version_control import CommitState, advance_commits, on_branch
+from everturn.text.lazy_pattern import lazy_pattern
 from everturn.text.stance_words import NOT_VERIFIED
+from everturn.text.trouble_words import WORD
 
 _NAMES = 2_000  # mentioned files that are remembered
 _JUDGED = frozenset(("test", "build", "lint", "types", "check"))  # kinds of checks whose outputs tell how they ended
+_MOST_ADMITTED = 40  # sentences of answers that are remembered
+_NEW_WORDS = 4  # of a sentence about a failure that says more than its command and its error
+_LAST_TURNS = 2  # in which a failed call may be left behind
 _OTHER_RUN = CheckRun("program", "any")
+_DOCUMENT = lazy_pattern(r"(?i)\.(?:md|txt|rst)$")
 _BETWEEN = 5  # files listed that changed between a failure and its success
 
 
@@ -96,12 +104,13 @@ class CommandState(Struct, frozen=True):
 
 
 class FileMention(Struct, frozen=True):
-    """A mentioned file, how often, and where last."""
+    """A mentioned file, how often, and where last; `said` if a person or an answer names it, and not only an output."""
 
     path: str
     count: int
     turn: int
     seq: int
+    said: bool = True
 
 
 class TurnRequest(Struct, frozen=True):
@@ -166,14 +175,16 @@ def advance_state(state: SessionState, facts: TurnFacts) -> SessionState:
     reply = find_reply(state.offer, state.interrupted, facts)
     about = {reply.seq: reply.about} if reply else {}
     requests = tuple(
-        TurnRequest(one.text, facts.turn, one.seq, facts.starter, one.wants, about.get(one.seq, ""), _meant(state, one))
+        TurnRequest(
+            one.text, facts.turn, one.seq, facts.starter, one.wants, about.get(one.seq, ""), _meant(state, one, reply)
+        )
         for one in facts.requests
     )
     goal = state.goal or next((one for one in requests if one.starter == "human"), None)
     answer = TurnRequest(facts.answer.text, facts.turn, facts.answer.seq, "model") if facts.answer else None
     sources = (state.token_source, facts.token_source)
     source = "estimate" if "estimate" in sources else facts.token_source or state.token_source
-    events = _failure_events(state, facts)
+    events = failure_events(facts, state.workspace)
     if facts.trees and not any(one.count for one in state.files.values()):
         state = replace(state, before=advance_before(facts, _tree_before(state)))
     files, ran = _update_files(state, facts)
@@ -224,9 +235,10 @@ def advance_state(state: SessionState, facts: TurnFacts) -> SessionState:
         else None,
         waiting=state.waiting if is_idle else _is_waiting(facts),
         answer=answer or state.answer,
-        admitted=tuple(TurnRequest(one.text, facts.turn, one.seq, "model") for one in facts.admitted)
-        if answer
-        else state.admitted,
+        admitted=(
+            *state.admitted[-_MOST_ADMITTED:],
+            *(TurnRequest(one.text, facts.turn, one.seq, "model") for one in facts.admitted),
+        ),
         answers=(*state.answers, answer) if answer else state.answers,
         offer=facts.offer,
         recap=TurnRequest(facts.recap.text, facts.turn, facts.recap.seq, "client") if facts.recap else state.recap,
@@ -236,9 +248,11 @@ def advance_state(state: SessionState, facts: TurnFacts) -> SessionState:
     )
 
 
-def _meant(state: SessionState, request: Saying) -> Referent | None:
-    """Return what a request refers to. What an answer says is wrong is told of the first request only: later ones go on with it."""
-    is_later = request.meant is not None and request.meant.kind == "answer" and state.answers
+def _meant(state: SessionState, request: Saying, reply: DecisionState | None) -> Referent | None:
+    """Return what a request refers to: the option that it picks, else what its turn says."""
+    if reply is not None and reply.seq == request.seq and reply.text != request.text:
+        return Referent(reply.text.removeprefix(request.text).lstrip(": "), reply.about_seq, "option")
+    is_later = request.meant is not None and request.meant.kind == "answer" and state.answers  # it goes on with them
     return None if is_later else request.meant
 
 
@@ -251,33 +265,51 @@ def _is_waiting(facts: TurnFacts) -> bool:
 
 def still_failing(state: SessionState) -> list[OpenFailure]:
     """Return the checks whose last run failed, calls whose failure the last answer admits, and what the person reported last; the latest last."""
-    listed = [one for one in state.failing if not _is_loose(state, one)]
-    return sorted((*_admitted_failures(state), *listed), key=lambda one: one.last_seq)
+    open_ones = (one for one in state.failing if not _is_loose(state, one))
+    listed = (
+        one if one.earlier or one.run is None else replace(one, earlier=_admissions(state, one, _NEW_WORDS))
+        for one in open_ones
+    )
+    return sorted((*_left_failures(state), *listed), key=lambda one: one.last_seq)
 
 
-def _admitted_failures(state: SessionState) -> Iterable[OpenFailure]:
-    """Return the commands that failed in the turn of the last answer and that this answer names, besides those known as checks.
+def _left_failures(state: SessionState) -> Iterable[OpenFailure]:
+    """Return the calls of the last turns that failed, besides those known as checks, if somebody is left with the failure.
 
+    The answer of their turn says so, or a service did not let the caller in, or the session ended before an answer.
     Of several tries of a program, the last counts.
     """
     known = {one.last_seq for one in state.failing}
     found: dict[str, OpenFailure] = {}
-    for one in unresolved_failures(state) if state.admitted and _is_recent(state, state.admitted[0].turn) else ():
-        if one.tool or one.last_turn != state.admitted[0].turn or one.last_seq in known or is_no_failure(one.text):
+    for one in unresolved_failures(state):
+        ago = state.turn_count - 1 - one.last_turn
+        if ago >= _LAST_TURNS or one.last_seq in known or is_no_failure(one.text):
             continue
-        said = [
-            told for told in state.admitted if told.seq > one.last_seq and is_about_call(told.text, one.what, one.text)
-        ]
-        if said and not any(run.kind in _JUDGED for run in find_checks(one.what)):
-            told = EarlierReport(said[0].text, said[0].turn, said[0].seq)
-            found[" ".join(command_words(one.what)[-1:]).partition(" ")[0]] = OpenFailure(
-                one.what, one.text, one.turn, one.seq, one.last_turn, one.last_seq, one.times, run=_OTHER_RUN, earlier=(told,)
+        said = () if one.tool else _admissions(state, one, 0)
+        is_left = not ago and bool(LOCKED_OUT.match(one.text)) if one.tool else said or _is_cut_after(state, one)
+        if is_left and (one.tool or not any(run.kind in _JUDGED for run in find_checks(one.what))):
+            program = " ".join(" ".join(command_words(one.what)[-1:]).split()[:2])
+            found[one.tool or program] = OpenFailure(
+                one.what, one.text, one.turn, one.seq, one.last_turn, one.last_seq, one.times, run=_OTHER_RUN, earlier=said
             )  # fmt: skip
     return found.values()
 
 
-def _is_recent(state: SessionState, turn: int) -> bool:
-    return state.turn_count - 1 - turn <= _leaves_unfixed(state)
+def _admissions(state: SessionState, one: FailureState | OpenFailure, new_words: int) -> tuple[EarlierReport, ...]:
+    """Return the sentence with which the answer of the same turn says that a call failed, if it has so many new words."""
+    said = (told for told in state.admitted if told.turn == one.last_turn and told.seq > one.last_seq)
+    found = (told for told in said if is_about_call(told.text, one.what, one.text))
+    known = set(WORD.findall(f"{one.what} {one.text}".lower()))
+    more = (told for told in found if len(set(WORD.findall(told.text.lower())) - known) >= new_words)
+    return tuple(EarlierReport(told.text, told.turn, told.seq) for told in islice(more, 1))
+
+
+def _is_cut_after(state: SessionState, one: FailureState) -> bool:
+    """Whether a call failed in the last turn, and no answer reports on that turn."""
+    has_answer = state.answer is not None and state.answer.turn == one.last_turn
+    is_cut = state.waiting or state.begun is not None or not has_answer
+    is_try = tries_code(one.what) or only_looks(one.what)
+    return one.last_turn == state.turn_count - 1 and is_cut and not is_try
 
 
 def unconfirmed_reports(state: SessionState) -> list[OpenFailure]:
@@ -289,11 +321,14 @@ def _is_loose(state: SessionState, one: OpenFailure) -> bool:
     """Whether a report is older than the last turns.
 
     Without a change of files since, the turn before the last one counts too, and after a change if the last turn ended without an answer.
-    A change that a check speaks for and that the answer reports as done is not failing.
+    A change that the answer reports as done is not failing if a check speaks for it, or if it is the first attempt.
     """
     ago = state.turn_count - 1 - one.last_turn
     is_left = not one.edits or _leaves_unfixed(state)
-    return one.complaint is not None and (ago > is_left or (one.checked and not is_left))
+    if one.complaint is None:
+        return False
+    is_tried = one.times == 1 and not one.complaint.again and any(not _DOCUMENT.search(path) for path in one.changed)
+    return ago > is_left or ((one.checked or is_tried) and not is_left)
 
 
 def _leaves_unfixed(state: SessionState) -> bool:
@@ -339,7 +374,8 @@ def _update_mentions(state: SessionState, facts: TurnFacts) -> dict[str, FileMen
     for one in facts.mentions:
         path = local_path(one.path, state.workspace)
         before = named.pop(path, None)
-        named[path] = FileMention(path, one.count + (before.count if before else 0), facts.turn, one.seq)
+        count, is_said = (before.count, before.said) if before else (0, False)
+        named[path] = FileMention(path, one.count + count, facts.turn, one.seq, one.said or is_said)
     for path in list(named)[: max(0, len(named) - _NAMES)]:
         del named[path]
     return named
@@ -351,9 +387,10 @@ def _new_commands(facts: TurnFacts) -> tuple[CommandState, ...]:
 
 
 def _update_commits(state: SessionState, facts: TurnFacts) -> tuple[CommitState, ...]:
-    """Return the commits after one more turn. A change without a branch is on the one that version control named last."""
+    """Return the commits after one more turn. What names no branch is on the one that version control named last."""
     changes = [(replace(one, branch=one.branch or state.branch), seq) for one, seq in facts.rewrites]
-    return advance_commits(state.commits, facts.commits, changes, facts.turn)
+    made = [(on_branch(one, state.branch), seq) for one, seq in facts.commits]
+    return advance_commits(state.commits, made, changes, facts.turn)
 
 
 # --- failures ---
@@ -390,25 +427,6 @@ def _update_inherited(known: InheritedState, facts: TurnFacts, events: list[Fail
         tuple(one for one in advance_failures(known.failing, events, facts.turn) if one.session),
         advance_entries(known.entries, facts.lines, facts.turn, new=False),
     )
-
-
-def _failure_events(state: SessionState, facts: TurnFacts) -> list[FailureEvent]:
-    """Return the calls, edits and complaints of a turn in order; a call that edits comes before its edits."""
-    events = [FailureEvent(seq, confirms=True) for seq in facts.confirmed]  # what works comes before what does not
-    complaints = {seq: complaint for complaint, seq in facts.complaints}
-    events += [FailureEvent(one.seq, complaint=complaints.pop(one.seq, None), said=one.text) for one in facts.requests]
-    events += [FailureEvent(seq, complaint=complaint) for seq, complaint in complaints.items()]
-    runs = (call for call in facts.deeds if call.checks or call.ran)
-    events += [FailureEvent(call.seq, call.what, call.error, call.checks, call.ran) for call in runs]
-    edits = [(one.seq, local_path(one.path, state.workspace)) for one in facts.files if one.action != "read"]
-    named = {seq for seq, _ in edits}
-    made = (call.seq for call in facts.deeds if call.kind in CHANGES and not call.outcome)
-    edits += [(seq, "") for seq in dict.fromkeys(made) if seq not in named]
-    events += [FailureEvent(seq, changed=(path,)) for seq, path in edits]
-    seen = {one.run.kind for call in facts.deeds for one in call.checks}
-    claims = set(claimed_kinds(facts.answer.text)) - seen if facts.answer else set()
-    events += [FailureEvent(facts.answer.seq, claims=tuple(sorted(claims)))] if facts.answer and claims else []
-    return sorted(events, key=lambda event: event.seq)
 
 
 def _note_changes_between(errors: list[FailureState], paths: list[str]) -> None:

@@ -14,8 +14,8 @@ from posixpath import basename
 from msgspec import Struct
 from msgspec.structs import replace
 
-from everturn.derive.artifacts import edited_file, find_mentions, listed_changes, stated_changes, told_files
-from everturn.derive.call_results import CheckResult, call_ending, judge_checks, proven_commands
+from everturn.derive.artifacts import find_mentions, stated_changes
+from everturn.derive.call_results import CheckResult, judge_call, judge_checks, printed_error, proven_commands
 from everturn.derive.choices import ChoicePassage, Spoken, SpokenTurn, find_announcements, find_choices, find_proposed
 from everturn.derive.decisions import LONGEST, DecisionMark, find_decisions, likeness
 from everturn.derive.failures import (
@@ -27,7 +27,8 @@ from everturn.derive.failures import (
     proven_keys,
     proves_anywhere,
 )
-from everturn.derive.file_commands import made_folders
+from everturn.derive.file_book import SUBAGENT, NamelessEdits
+from everturn.derive.file_commands import made_folders, staged_files
 from everturn.derive.intent import (
     Revision,
     command_words,
@@ -36,7 +37,7 @@ from everturn.derive.intent import (
     is_role,
     read_command,
 )
-from everturn.derive.key_names import KeyName, NameCounter, given_texts
+from everturn.derive.key_names import KeyName, NameCounter, call_label, given_texts
 from everturn.derive.marker_lines import MarkerLine, find_marker_lines
 from everturn.derive.offers import Offer, find_offer, is_choice
 from everturn.derive.open_items import (
@@ -44,14 +45,16 @@ from everturn.derive.open_items import (
     find_answers,
     find_begun,
     find_call_questions,
+    find_closing_questions,
     find_findings,
+    find_lasting_offers,
+    find_next_steps,
     find_progress,
     find_put_off,
     find_service_stop,
     find_summary_steps,
     is_no_answer,
 )
-from everturn.derive.open_sentences import find_closing_questions, find_lasting_offers, find_next_steps
 from everturn.derive.plans import (
     PlanChange,
     PlanUpdate,
@@ -74,13 +77,13 @@ from everturn.derive.version_control import (
     fixes_unnamed_files,
     is_rebase,
     name_commits,
-    staged_files,
+    on_branch,
     tree_changes,
 )
 from everturn.model.archive import Artifact, Call, MessageRow, Step, Turn
 from everturn.model.conversation import Block, CallStart, Message
 from everturn.text.lazy_pattern import lazy_pattern
-from everturn.text.printable import error_line, one_line
+from everturn.text.printable import one_line
 from everturn.text.tokens import estimate_tokens
 
 # --- the facts ---
@@ -117,7 +120,7 @@ class CallFact(Struct, frozen=True):
 
 
 class Touch(Struct, frozen=True):
-    """A file and the action on it; `by` is "subagent" if a subagent did it."""
+    """A file and the action on it; `by` is SUBAGENT if a subagent did it, REPORT if only an answer says so."""
 
     path: str
     action: str
@@ -126,11 +129,12 @@ class Touch(Struct, frozen=True):
 
 
 class FileNamed(Struct, frozen=True):
-    """A mentioned file, how often, and the last message that mentions it."""
+    """A mentioned file, how often, and the last message that mentions it; `said` if not only an output does."""
 
     path: str
     count: int
     seq: int
+    said: bool = False
 
 
 class TurnFacts(Struct, frozen=True):
@@ -141,9 +145,7 @@ class TurnFacts(Struct, frozen=True):
     focus: str = ""
     marks: tuple[tuple[DecisionMark, int], ...] = ()
     choices: tuple[ChoicePassage, ...] = ()  # what a turn says was chosen
-    proposed: tuple[
-        ChoicePassage, ...
-    ] = ()  # what an answer without changes says could be: chosen if the person agrees
+    proposed: tuple[ChoicePassage, ...] = ()  # by an answer without changes: chosen if the person agrees
     lines: tuple[tuple[MarkerLine, int, str], ...] = ()  # marker lines, their message, and `person` or `agent`
     revisions: tuple[tuple[Revision, int], ...] = ()  # of what was decided before
     complaints: tuple[tuple[Complaint, int], ...] = ()
@@ -219,10 +221,10 @@ class _FactCollector:
         self.task_items: tuple[tuple[PlanChange, ...], int] = ((), -1)  # of the task file read last
         self.mentions: Counter[str] = Counter()
         self.mentioned_in: dict[str, int] = {}
+        self.named: set[str] = set()  # by a person or an answer
         self.names = NameCounter()
         self.has_fixed = self.has_rebased = False
-        self.near = self.said = ""  # the file that was read last, and what was said since
-        self.nameless: list[tuple[str, int]] = []  # calls that changed a file without naming it
+        self.nameless = NamelessEdits()
         self.prompt_names: set[str] = set()  # of files with tasks
         self.put_off: list[Saying] = []
         self.references = ReferenceFinder()
@@ -233,7 +235,7 @@ class _FactCollector:
         self._take_prompt(row, message)
         for idx, block in enumerate(message.blocks):
             if block.field in _NAMING and block.text:
-                self._add_mentions(row, block.text)
+                self._add_mentions(row, block.text, block.field != "tool_output")
             if block.field in _SAID and block.text and row.origin in ("human", "model"):
                 self.names.add_message(block.text, row.seq, row.origin == "human")
             self.estimated += estimate_tokens(block.text) if block.text and not self.tokens else 0
@@ -269,7 +271,7 @@ class _FactCollector:
             lasting=tuple(self._lasting(ending)),
             offer=offer, recap=self.recap,
             begun=self._begun(turn), is_progress=bool(find_progress(ending)), cut_off=self.called > self.answer.seq,
-            mentions=tuple(FileNamed(path, n, self.mentioned_in[path]) for path, n in self.mentions.items()),
+            mentions=tuple(FileNamed(path, n, self.mentioned_in[path], path in self.named) for path, n in self.mentions.items()),
             names=self.names.names(), branch=self.names.branch, repository=self.names.repository,
             answer=Saying(one_line(ending, _EXCERPT), self.answer.seq) if ending else None,
             admitted=tuple(Saying(one, self.answer.seq) for one in find_admissions(ending)) if any(call.outcome == "failed" for call in self.deeds.values()) else (), model=self.model,
@@ -282,12 +284,9 @@ class _FactCollector:
         """Return the files of calls that name none."""
         changed = {one.path: one.seq for one in artifacts if one.action != "read"}
         edits = {call.seq for call in self.deeds.values() if call.kind in ("edit", "create")}
-        left = [one for one in self.nameless if one[1] not in changed.values()]
-        noted = not edits.isdisjoint(changed.values())
-        told = told_files(left, (self.answer.text, self.answer.seq), changed, noted, self.mentions) if left else {}
-        if left or not (changed or any(map(_SHOWS_CHANGES.search, (call.what for call in self.deeds.values())))):
-            told |= {path: self.answer.seq for path in listed_changes(self.answer.text) if path not in told}
-        return [Touch(path, "edited", seq) for path, seq in told.items()]
+        shows = any(map(_SHOWS_CHANGES.search, (call.what for call in self.deeds.values())))
+        told = self.nameless.told((self.answer.text, self.answer.seq), changed, edits, self.mentions, shows)
+        return [Touch(*one) for one in told]
 
     def _lasting(self, ending: str) -> list[Saying]:
         recap = self.recap if self.recap and len(self.recap.text) <= _NOTE else Saying("", -1)
@@ -319,7 +318,7 @@ class _FactCollector:
             self.stopped = next((Saying(words, row.seq) for words in stops if words), self.stopped)
         prompt = "\n".join(block.text for block in message.blocks if block.field == "prompt" and block.text)
         if prompt and row.origin in ("human", "agent") and row.kind in _TYPED:
-            self.near, self.said = "", prompt
+            self.nameless.begin(prompt)
             self._add_request(row, prompt, "\n".join(one.text for one in message.blocks if one.field == "meta"))
         elif prompt and row.origin == "human" and row.kind == "command" and (command := command_words(prompt)):
             self.requests.append(_request(command, prompt, row.seq))
@@ -339,7 +338,7 @@ class _FactCollector:
         command = read_command(said)
         words = said if command is None else command.typed or goal_words(said)
         self.requests.append(_request(words, said, row.seq))
-        self.references.add_request(words, row.seq, command is not None, attached)
+        self.references.add_request(words if command is None else "", row.seq, False, attached)
         if branch := find_branch(text):
             self.names.add_branch(branch, row.seq)
         self.prompt_names |= {one for one in _WORD.findall(text[-_ANSWER:]) if is_task_file(one)}
@@ -361,15 +360,16 @@ class _FactCollector:
         self.complaints += [(complaint, row.seq)] if complaint is not None else []
         self.confirmed += [row.seq] if confirms else []
 
-    def _add_mentions(self, row: MessageRow, text: str) -> None:
+    def _add_mentions(self, row: MessageRow, text: str, is_said: bool) -> None:
         found = find_mentions(text)
         self.mentions.update(found)
         self.mentioned_in.update(dict.fromkeys(found, row.seq))
+        self.named.update(found if is_said else ())
 
     def _set_answer(self, row: MessageRow, text: str) -> None:
         if is_no_answer(text):
             return
-        self.said = text if len(text) > _EXCERPT else f"{self.said[-_EXCERPT:]}\n{text}"
+        self.nameless.hear(text)
         self.references.add_answer(text, row.seq)
         self.answer = Saying(text[-_ANSWER:], row.seq)
         self.answers.append((text[-_ANSWER:], row.seq))
@@ -398,7 +398,7 @@ class _FactCollector:
         self.deeds[call.seq, call.idx] = self._call_fact(call, start, output, went_well)
         self._add_commits(call, start, output, went_well)
         if start.kind == "task" and went_well:
-            self.stated += [Touch(path, action, call.seq, "subagent") for action, path in stated_changes(output)]
+            self.stated += [Touch(path, action, call.seq, SUBAGENT) for action, path in stated_changes(output)]
         elif start.kind == "shell" and went_well and start.command:
             self.trees += [Touch(path, action, call.seq) for action, path in tree_changes(start.command, output)]
             self._add_places(call, start, output)
@@ -406,11 +406,8 @@ class _FactCollector:
         if call.status == "ok":
             if (plan := find_plan(start, output)) is not None:
                 self.plans.append((plan, call.seq))
-            if (
-                is_task_file(start.path or start.command.rstrip("\"' "))
-                or start.kind == "edit"
-                or writes_ticks(start.command)
-            ):
+            is_list = is_task_file(start.path or start.command.rstrip("\"' "))
+            if is_list or start.kind == "edit" or writes_ticks(start.command):
                 self._add_task_file(call, start, output)
             if start.kind == "ask":
                 self._add_answers(call, start, output)
@@ -422,14 +419,7 @@ class _FactCollector:
         if went_well and output and start.kind in ("read", "shell"):
             shown_in = call.seq if call.result_seq is None else call.result_seq
             self.references.add_document(start.path or start.command, output, shown_in)
-        if start.path and start.kind in ("read", "edit", "create"):
-            self.near, self.said = start.path if start.kind == "read" else "", ""
-        elif went_well and start.kind in ("edit", "create"):
-            self.near = edited_file(start, self.said, self.near)
-            self.nameless.append((self.near, call.seq))
-            self.said = ""
-        elif start.kind == "shell":
-            self.near = ""
+        self.nameless.note(start, call.seq, went_well)
 
     def _add_fixed(self, call: Call, start: CallStart, output: str) -> None:
         """Take the files that are staged by name after a fixer said that it changed some."""
@@ -449,7 +439,9 @@ class _FactCollector:
     def _add_commits(self, call: Call, start: CallStart, output: str, went_well: bool) -> None:
         known = {one.hash for one, _ in self.commits if one.hash}
         made = find_commits(start, output, went_well)
-        self.commits += [(one, call.seq) for one in made if one.by != "subagent" or one.hash not in known]
+        self.commits += [
+            (on_branch(one, self.names.branch), call.seq) for one in made if one.by != SUBAGENT or one.hash not in known
+        ]
         self.rewrites += [(one, call.seq) for one in find_history_changes(start, output, went_well, self.names.branch)]
         self.has_rebased |= went_well and is_rebase(start)
         if not made and self.commits and (head := find_head(start, output)):
@@ -480,13 +472,13 @@ class _FactCollector:
 
     def _call_fact(self, call: Call, start: CallStart, output: str, went_well: bool) -> CallFact:
         checks = judge_checks(call, start, output, self.workspace)
-        ending = call_ending(call, start, output, checks)
+        ending = judge_call(call, start, output, checks)
         failed = ending.failed
         proven = (*proven_keys(start, self.workspace), *proves_anywhere(start)) if ending.how == "ok" else ()
         return CallFact(
-            seq=call.seq, what=_call_label(start), kind=start.kind, status=call.status, exit_status=call.exit_status,
+            seq=call.seq, what=call_label(start, LONGEST), kind=start.kind, status=call.status, exit_status=call.exit_status,
             outcome=call_outcome(start, ending.error_class or call.error_class, call.exit_status) if failed else "",
-            error=(error_line(output) if call.status == "error" or call.exit_status else ending.line) if failed else "", ended=ending.text,
+            error=(ending.line or printed_error(output, start.command)) if failed else "", ended=ending.text,
             keys=attempt_keys(start, self.workspace, output) if failed else proven,
             tool="" if start.kind == "shell" and start.command else start.name,
             checks=checks, ran=proven_commands(start, ending),
@@ -496,15 +488,6 @@ class _FactCollector:
 def _request(words: str, prompt: str, seq: int) -> Saying:
     shown, wants = one_line(words, LONGEST), one_line(goal_words(prompt), _WANTS)
     return Saying(shown, seq, wants if wants != shown else "")
-
-
-def _call_label(start: CallStart) -> str:
-    if start.kind == "shell" and start.command:
-        return one_line(start.command, LONGEST)
-    about = start.path or start.command
-    if not about and isinstance(start.input, dict):
-        about = next((value for value in start.input.values() if isinstance(value, str)), "")
-    return one_line(f"{start.name} {about}", LONGEST)
 
 
 _WORD = lazy_pattern(r"[^\s/\\`\"'()<>]+")

@@ -27,6 +27,7 @@ from msgspec.structs import astuple
 
 from everturn.derive.artifacts import touched_files
 from everturn.derive.edits import added_lines, file_edits
+from everturn.derive.intent import asked_words, opens_session
 from everturn.model.archive import (
     RECENT_STEPS,
     Artifact,
@@ -85,6 +86,7 @@ class _Grower:
         self.recent_ids = deque([step.provider_id for step in self.recent], maxlen=RECENT_STEPS)
         self.open_calls = {call_id: list(calls) for call_id, calls in tail.open_calls.items()}
         self.start_of = start_of
+        self.is_asked = False  # the first prompt asks for something
         self.starts: dict[tuple[int, int], CallStart] = {}
         self.turns: dict[int, Turn] = {}
         self.steps: dict[int, Step] = {}
@@ -328,10 +330,20 @@ class _Grower:
             growth.model = message.model
         if message.origin == "human" and message.kind in _TYPED:
             growth.n_prompts += 1
-        if not growth.first_prompt and message.kind == "text" and message.origin in ("human", "agent"):
-            prompt = next((block.text for block in message.blocks if block.field == "prompt"), "")
-            # Cut between words: half a secret would not be recognised.
-            growth.first_prompt = prompt if len(prompt) <= _FIRST_PROMPT else prompt[:_FIRST_PROMPT].rpartition(" ")[0]
+        if not self.is_asked and message.kind in _PROMPT_KINDS and message.origin in ("human", "agent"):
+            self._note_prompt(message)
+
+    def _note_prompt(self, message: Message) -> None:
+        """Keep what was asked for first. A greeting stays only until something is asked for."""
+        prompt = next((block.text for block in message.blocks if block.field == "prompt"), "")
+        words = asked_words(prompt, message.kind == "command") if prompt else ""
+        if not words:
+            return
+        # Cut between words: half a secret would not be recognised.
+        words = words if len(words) <= _FIRST_PROMPT else words[:_FIRST_PROMPT].rpartition(" ")[0]
+        self.is_asked = opens_session(words)
+        if self.is_asked or not self.growth.first_prompt:
+            self.growth.first_prompt = words
 
 
 # --- Messages as flat rows with their words, for programs that ask in SQL. Pure ---

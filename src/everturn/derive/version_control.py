@@ -7,8 +7,7 @@ its hash is the one that `git log` or `git rev-parse` shows afterwards. A subage
 `advance_commits` folds both: every commit above the base of such a change is void.
 
 `tree_changes` reads the output of `git status` and `git diff --stat`. It shows which files were changed before the agent
-began, and what a subagent left behind whose own transcript is not archived. It returns (action, path) pairs. `staged_files`
-names the files that `git add` does, for a fixer that only says how many it changed.
+began, and what a subagent left behind whose own transcript is not archived. It returns (action, path) pairs.
 
 Nothing raises.
 """
@@ -25,7 +24,7 @@ from msgspec.structs import replace
 
 from everturn.derive.failures import strip_attempt
 from everturn.derive.file_commands import Touch, last_folder
-from everturn.derive.paths import has_ending, is_generated
+from everturn.derive.paths import is_generated
 from everturn.derive.tool_scripts import script_calls
 from everturn.model.conversation import CallStart
 from everturn.text.lazy_pattern import lazy_pattern
@@ -61,15 +60,16 @@ class CommitState(Struct, frozen=True):
     by: str = ""  # "subagent" if the report of a subagent states it
     branch: str = ""
     pushed: bool = False
+    saved: bool = False  # another branch or a tag was put on it
     ended: str = ""
 
 
 class HistoryChange(Struct, frozen=True):
-    """A command after which commits have other hashes or are gone; or a push, after which pulling with a rebase leaves them alone."""
+    """A command after which commits have other hashes or are gone; or what keeps them from that: a push, another branch."""
 
-    how: str  # "push", or the name of the command
+    how: str  # "push", "branch", or the name of the command
     base: str = ""  # the last commit that stays: a hash, `~2` before the last two, `pushed`, or "" for none
-    branch: str = ""
+    branch: str = ""  # or _ALL
     first: bool = True  # before the commits of the same call
 
 
@@ -239,17 +239,12 @@ def _stated_commits(report: str) -> list[Commit]:
     shown = both_ends(report, _MOST_CHARS)
     named = (one for one in _STATED.finditer(shown) if not _OLDER.search(shown, max(0, one.start() - 30), one.start()))
     found = {one[1].lower(): "" for one in named}
-    found |= {one[1].lower(): one_line(_stated_subject(one[2]), _SUBJECT) for one in _ITEM.finditer(shown)}
+    subjects = ((one[1].lower(), _QUOTED.match(one[2].strip())) for one in _ITEM.finditer(shown))
+    found |= {number: one_line((one[1] or one[2]).strip("`*_ \t"), _SUBJECT) for number, one in subjects if one}
     return [Commit(number, subject, by="subagent") for number, subject in found.items()]
 
 
-def _stated_subject(words: str) -> str:
-    """Return the subject of a commit in a list: what is quoted, or the whole."""
-    quoted = _QUOTED.match(words.strip())
-    return quoted[1] if quoted else words.strip("`*_ \t\r")
-
-
-_QUOTED = lazy_pattern(r"`([^`\n]{3,400})`")
+_QUOTED = lazy_pattern(r"`([^`\n]{3,400})`|([^\n]*)")  # a subject in a list, or all that stands there
 _ASKED = lazy_pattern(
     r"\b(?:git commit|(?:and|then|to|must|please|finally|create|make|stage,?) (?:\w+ ){0,2}commits?)\b(?! (?:hist|log|list|mess))"
     r"|(?:^|[.\n:-] ?)\W{0,4}commit\b(?! (?:hist|log|list|hash))",
@@ -293,7 +288,9 @@ def _commit_subject(text: str) -> str:
 
 
 # --- what becomes of commits ---
-_CHANGES_HISTORY = ("filter-branch", "filter-repo", "rebase", "reset", "push")
+_ALL = "*"  # every branch
+_CHANGES_HISTORY = ("filter-branch", "filter-repo", "rebase", "reset", "push", "branch", "-b", "-c", "tag")
+_SAVES = {"branch": "branch", "tag": "tag", "checkout": "-b", "switch": "-c"}  # and the option that makes one
 _REBASED = lazy_pattern(r"uccessfully rebased and updated (?:refs/heads/([^\s.]{1,200}))?")
 _REWRITTEN = lazy_pattern(r"^Ref 'refs/heads/([^'\n]{1,200})' was rewritten", re.MULTILINE)
 _BEFORE = lazy_pattern(r"(?:HEAD|@)(?:~(\d{0,3})|(\^{1,9}))")
@@ -329,11 +326,13 @@ def _history_change(words: list[str], shown: str) -> HistoryChange | None:
     name, operands = words[0], [word for word in words[1:] if not word.startswith("-")]
     if name == "push" and "--dry-run" not in words and "rejected]" not in shown and "fatal:" not in shown:
         return HistoryChange("push")
+    if _SAVES.get(name) in words and len(operands) == 1 and not {"-d", "-D", "-m", "-M", "--delete"} & set(words):
+        return HistoryChange("branch")
     if name == "filter-repo":
-        return HistoryChange(name)
+        return HistoryChange(name, branch=_ALL)
     if name == "filter-branch" and ("was rewritten" in shown or "is unchanged" not in shown):
         rewritten = _REWRITTEN.findall(shown)
-        return HistoryChange(name, branch=rewritten[0] if len(rewritten) == 1 and "--all" not in words else "")
+        return HistoryChange(name, branch=rewritten[0] if len(rewritten) == 1 and "--all" not in words else _ALL)
     if name == "reset":
         base = _base(operands[0]) if len(operands) == 1 else None
         return None if base is None else HistoryChange(name, base)
@@ -371,13 +370,18 @@ def advance_commits(
     return tuple(commits)
 
 
+def on_branch(commit: Commit, branch: str) -> Commit:
+    """Return a commit with a branch, unless its report names one."""
+    return commit if commit.branch or commit.url or not branch else replace(commit, branch=branch)
+
+
 def _add_commit(commits: list[CommitState], one: Commit, turn: int, seq: int) -> None:
     hashes = (old.hash[:7] for old in commits if old.hash)
     if (one.hash and any(map(one.hash.startswith, hashes))) or (one.url and any(old.url == one.url for old in commits)):
         return  # printed again
     standing = [number for number, old in enumerate(commits) if not old.replaced and not old.url]
     if one.amends:
-        ended = standing[-1:]
+        ended = [number for number in standing[-1:] if not commits[number].saved]
     else:
         ended = [number for number in standing if one.rebased and commits[number].subject == one.subject]
     for number in ended:
@@ -387,16 +391,19 @@ def _add_commit(commits: list[CommitState], one: Commit, turn: int, seq: int) ->
 
 def _change_history(commits: list[CommitState], change: HistoryChange, turn: int) -> None:
     """Mark the commits above the base of a change; after a push, those that are pushed."""
-    on = ("", change.branch)
     left = [number for number, old in enumerate(commits) if not old.replaced and not old.url]
-    standing = [number for number in left if not change.branch or commits[number].branch in on]
-    if change.how == "push":
+    standing = [
+        number for number in left if change.branch in ("", _ALL) or commits[number].branch in ("", change.branch)
+    ]
+    if flag := {"push": "pushed", "branch": "saved"}.get(change.how):
         for number in standing:
-            commits[number] = replace(commits[number], pushed=True)
+            commits[number] = replace(commits[number], **{flag: True})
         return
     word = "taken back by" if change.how == "reset" else "rewritten by"
     for number in _above_base(commits, standing, change):
-        commits[number] = replace(commits[number], replaced=True, ended=f"{word} {change.how} in turn {turn + 1}")
+        if change.branch == _ALL or not commits[number].saved:
+            ended = f"{word} {change.how} in turn {turn + 1}"
+            commits[number] = replace(commits[number], replaced=True, ended=ended)
 
 
 def _above_base(commits: list[CommitState], standing: list[int], change: HistoryChange) -> list[int]:
@@ -464,18 +471,15 @@ def fixes_unnamed_files(command: str, output: str) -> bool:
     return bool(_FIXES.search(command) and _FIXED.search(output))
 
 
-def staged_files(command: str) -> list[str]:
-    """Return the files that `git add` names one by one."""
-    found = []
-    for one in split_commands(command):
-        words = [word.text for word in one.words]
-        if (
-            "git" in words[:2]
-            and "add" in words
-            and not any(word in ("-A", "--all", "-u", ".", "-p") for word in words)
-        ):
-            found += [word for word in words[words.index("add") + 1 :] if not word.startswith("-") and has_ending(word)]
-    return [word for word in found if not set("*?[$") & set(word)]
+def untracked_files(command: str) -> list[str]:
+    """Return the files and folders that `git rm --cached` names: they stay, but are no longer tracked."""
+    if "--cached" not in command:
+        return []
+    words = [_git_words([word.text for word in one.words if word.sure]) for one in split_commands(command)]
+    found = [name for one in words if one[:1] == ["rm"] and "--cached" in one for name in one[1:]]
+    return [
+        name for name in found if name[0] != "-" and name != "." and not (is_generated(name) or set("*?[") & set(name))
+    ]
 
 
 def _last_name(path: str) -> str:

@@ -19,11 +19,11 @@ from msgspec.structs import replace
 from everturn.model.archive import MessageRow
 from everturn.restore.claim_acts import ClaimedAct, find_acts, hide_acts
 from everturn.restore.claim_conflicts import find_conflicts
-from everturn.restore.claim_counts import find_count_faults, find_number_faults, find_value_faults
-from everturn.restore.claim_language import find_language
+from everturn.restore.claim_counts import NumberTexts, find_count_faults, find_number_faults, find_value_faults
+from everturn.restore.claim_language import find_language, spoken_languages
 from everturn.restore.claim_polarity import hide_stance
 from everturn.restore.claim_record import act_record, record_counts
-from everturn.restore.claim_speech import SPEECH_WORDS, find_speech_faults, unknown_names
+from everturn.restore.claim_speech import SAYS_CJK, SPEECH_WORDS, find_attributions, find_speech_faults, unknown_names
 from everturn.restore.document import AGREES, CONTRADICTED, NOT_CHECKED, QUOTED, Evidence, Statement
 from everturn.restore.evidence import CheckedStatement, has_quote, mark_checked, normalise_quotes, quote_short
 from everturn.restore.grounds import (
@@ -133,21 +133,10 @@ class _StatementTrial:
         self.foreign = self._is_foreign()
         self._check_quotations()
         things = find_named_things(self.parsed.text)
-        texts = [self.ground.words(turn).text for turn in self.turns]
-        acts = self.acts = list(find_acts(self.parsed.text))
-        self.reasons += _missing_files(self.ground, self.turns, texts, things)
-        self.reasons += _missing_things(self.ground, self.turns, texts, things)
-        whole, cited = "\n".join(texts), self._cited_text()
-        self.reasons += find_count_faults(self.parsed.text, whole, record_counts(self.ground))
-        self.reasons += find_number_faults(self.parsed.text, cited, whole, self.foreign)
-        self.reasons += find_value_faults(self.parsed.text, cited)
+        self.acts = list(find_acts(self.parsed.text))
+        self._check_things(things)
         if not self.reasons:
-            self.reasons += _unchanged_files(self.ground, self.turns, acts, things)
-            acts = [] if self._is_human_quotation() else acts  # a person may ask for what was never done
-            if acts:
-                record = act_record(self.ground)
-                self.reasons += record.find_cited_failure(acts, self.cited)
-                self.reasons += record.find_faults(acts, self.turns, bool(self.key), self.foreign)
+            self._check_acts(things)
         self.reasons = list(dict.fromkeys(self.reasons))
         if not self.reasons:
             self.reasons += find_speech_faults(
@@ -167,9 +156,28 @@ class _StatementTrial:
         elif self._is_quotation():
             self.check = QUOTED
 
-    def _cited_text(self) -> str:
-        """Return the text of the cited messages with the results of their calls, and of the turns cited as a whole."""
-        return "\n".join(self.ground.text(row) for row in self._candidates())
+    def _check_things(self, things: NamedThings) -> None:
+        """Look up its files, code, commits and numbers."""
+        texts = [self.ground.words(turn).text for turn in self.turns]
+        spoken = "\n".join(self.ground.speech(row) for turn in self.turns for row in self.ground.rows(turn))
+        cited = "\n".join(self.ground.text(row) for row in self._candidates())
+        whole = "\n".join(texts)
+        self.reasons += _missing_files(self.ground, self.turns, texts, things)
+        self.reasons += _missing_things(self.ground, self.turns, texts, things)
+        self.reasons += find_count_faults(self.parsed.text, whole, record_counts(self.ground))
+        self.reasons += find_number_faults(self.parsed.text, NumberTexts(cited, whole, spoken, self.foreign))
+        self.reasons += find_value_faults(self.parsed.text, cited)
+
+    def _check_acts(self, things: NamedThings) -> None:
+        """Hold what it says was done against the record."""
+        acts = self.acts
+        if self.key == "high_level_goal":  # it tells what is wanted, not how a check ended
+            acts = [act for act in acts if act.kind not in ("pass", "fail")]
+        self.reasons += _unchanged_files(self.ground, self.turns, acts, things)
+        if acts and not self._is_human_quotation():  # a person may ask for what was never done
+            record = act_record(self.ground)
+            self.reasons += record.find_cited_failure(acts, self.cited)
+            self.reasons += record.find_faults(acts, self.turns, bool(self.key), self.foreign)
 
     def _is_foreign(self) -> bool:
         """Whether it is in another language than what was said in the cited messages, or in their turns if they say nothing."""
@@ -177,7 +185,7 @@ class _StatementTrial:
         if not own:
             return False
         for rows in (self.cited, [row for turn in self.turns for row in self.ground.rows(turn)]):
-            spoken = {find_language(text) for row in rows if (text := self.ground.speech(row))} - {""}
+            spoken = frozenset[str]().union(*(spoken_languages(self.ground.speech(row)) for row in rows))
             if spoken:
                 return own not in spoken
         return False
@@ -216,13 +224,13 @@ class _StatementTrial:
                 yield from self.ground.rows(turn)
 
     def _check_support(self, things: NamedThings) -> None:
-        text = _PLACEHOLDER.sub(" ", self.parsed.text)
+        text = SAYS_CJK.sub(" ", _PLACEHOLDER.sub(" ", self.parsed.text))
         known = frozenset[str]().union(*(self.ground.words(turn).stems for turn in self.turns))
         significant = (stems(hide_stance(hide_acts(text))) | (stems(text) & known)) - SPEECH_WORDS
         if not significant:
-            if not (
-                self.parsed.quotes or things.files or things.code or things.commits or self.acts or self._is_quotation()
-            ):
+            named = things.files or things.code or things.commits or self.parsed.quotes or self.acts
+            told = self.foreign and find_attributions(self.parsed.text)  # who said it was looked up
+            if not (named or told or self._is_quotation()):
                 self.reasons.append("it states nothing that can be checked")
             return
         if self.foreign:
@@ -238,8 +246,11 @@ class _StatementTrial:
 
     def _check_names(self, things: NamedThings, shared: frozenset[str]) -> None:
         """Check that a statement in another language than the session has something in common with what it cites."""
-        if not (things.files or things.code or things.commits or things.numbers or self.acts or shared):
-            self.reasons.append("it is in another language than the session, and has no name or number in common with it")
+        told = find_attributions(self.parsed.text)  # who said it was looked up
+        if not (things.files or things.code or things.commits or things.numbers or self.acts or shared or told):
+            self.reasons.append(
+                "it is in another language than the session, and has no name or number in common with it"
+            )
 
     def _check_origin(self) -> None:
         """Check who says it. A client's summary is hearsay, and the output of a tool binds nobody."""
@@ -247,8 +258,14 @@ class _StatementTrial:
         if rows and all(row.kind in ("summary", "compaction") for row in rows):
             self.label = "compaction summary"
             self.reasons.append("its only source is a summary written by the client, which is not evidence")
-        elif rows and self.key in _SPOKEN_SECTIONS and all(
-            (row.origin == "tool" or (row.origin == "injected" and self.key != "constraints")) and not self.ground.is_person(row) for row in rows
+        elif (
+            rows
+            and self.key in _SPOKEN_SECTIONS
+            and all(
+                (row.origin == "tool" or (row.origin == "injected" and self.key != "constraints"))
+                and not self.ground.is_person(row)
+                for row in rows
+            )
         ):
             said = bool(self.acts) or self._is_spoken()
             self.reasons += [] if said else ["only the output of a tool says so; nobody in the session does"]

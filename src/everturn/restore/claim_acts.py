@@ -35,9 +35,10 @@ _ACTS: dict[str, re.Pattern[str]] = {
         "delete": r"\bdeleted\b|\bremoved\b|\berased\b|\bgot rid of\b|\b(?:is|are) gone\b|\bno longer exists?\b|\bwiped\b|\bdropped\b|\bgelöscht\b|\bentfernt\b|\bsupprimée?s?\b|\beffacée?s?\b|\beliminad[oa]s?\b|\bborrad[oa]s?\b|削除(?:した|しました|済|され)|(?:已|被)?删除了?|移除了|被?移除(?!了)|\bremovid[oa]s?\b|\bexcluíd[oa]s?\b|\bapagad[oa]s?\b|\bdeletad[oa]s?\b|\beliminó\b|\bborró\b|삭제(?:했|하였|되|됨|완료)",
         "rename": r"\brenamed\b|\bmoved (?:to|into|from)\b|\bumbenannt\b|\bverschoben\b|\brenommée?s?\b|\bdéplacée?s?\b|\brenombrad[oa]s?\b|\bmovid[oa]s?\b|リネーム(?:した|され)|名前を変更(?:した|され)|重命名",
         "create": r"\bcreated\b|\bnewly added\b|\bnew file\b|\bgenerated\b|\bscaffolded\b|\berstellt\b|\bangelegt\b|\bcréée?s?\b|\bcread[oa]s?\b|作成(?:した|しました|済|され)|新規|(?:已|被)?创建了?|新建了?|\bcriad[oa]s?\b|(?:생성|작성)(?:했|하였|되|됨|완료)",
-        "edit": r"\bedited\b|\bcorrected\b|\breplaced\b(?! by| with)|\bkorrigiert\b|\bersetzt\b|\bcorrigid[oa]s?\b|\bcorregid[oa]s?\b|\bmodified\b|\bchanged\b|\bupdated\b|\brewritten\b|\brewrote\b|\bpatched\b|\badjusted\b|\brefactored\b|\bgeändert\b|\bbearbeitet\b|\bangepasst\b|\bmodifiée?s?\b|\bmodificad[oa]s?\b|\beditad[oa]s?\b|編集(?:した|しました|され)|変更(?:した|しました|され)|(?:已|被)?修改了?|\balterad[oa]s?\b|\batualizad[oa]s?\b|(?:수정|변경)(?:했|하였|되|됨|완료)",
+        "edit": r"\bedited\b|\bcorrected\b|\breplaced\b(?! by| with)|\bkorrigiert\b|\bersetzt\b|\bcorrigid[oa]s?\b|\bcorregid[oa]s?\b|\bmodified\b|\bchanged\b|\bupdated\b|\brewritten\b|\brewrote\b|\bpatched\b|\badjusted\b|\brefactored\b|\bgeändert\b|\bbearbeitet\b|\bangepasst\b|\bmodifiée?s?\b|\bmodificad[oa]s?\b|\beditad[oa]s?\b|編集(?:した|しました|され)|変更(?:した|しました|され)|(?:已|被)?修改了?|\balterad[oa]s?\b|\batualizad[oa]s?\b|(?:수정|변경)(?:했|하였|되|됨|완료)|\badded\b|\bhinzugefügt\b|\bajoutée?s?\b|\bañadid[oa]s?\b|\badicionad[oa]s?\b|追加(?:した|しました|され|済)|(?:添加|增加|新增|加入)了|추가(?:했|하였|되|됨)|更新(?:した|しました|され|済)|(?:已|被)更新|更新了|업데이트(?:했|하였|되|됨)",
         "install": r"\binstalled\b|\binstalliert\b|\binstallée?s?\b|\binstalad[oa]s?\b|インストール(?:した|しました|済|され)|已?安装了?",
         "undo": r"\breverted\b|\brestored\b|\bundone\b|\brolled back\b|\bzurückgenommen\b|\bzurückgesetzt\b|\brückgängig gemacht\b|\bannulée?s?\b|\brestaurée?s?\b|\brevertid[oa]s?\b|\brestaurad[oa]s?\b|\bdesfeit[oa]s?\b|元に戻(?:した|しました|され)|(?:已|被)(?:还原|恢复|回滚|撤销)(?:了)?",
+        "verify": r"\b(?:was|were|been|is|are)\s+(?:\w+ly\s+)?(?:tested|verified|validated)\b|\bgetestet\b|\bverifiziert\b|\b(?:testée?s?|vérifiée?s?)\b|\b(?:probad|verificad|testad)[oa]s?\b|已验证|已测试|测试过|(?:動作確認|検証|テスト)(?:した|しました|済)|검증(?:했|되|됨)",
         "pass": r"\b(?:no|without(?: any)?|free of) (?:\w+ )?(?:errors?|failures?|warnings|complaints|issues|problems)\b|\bpass(?:es|ed|ing)?\b|\bsucceed(?:s|ed|ing)?\b|\bsuccessful(?:ly)?\b|\bgreen\b|\bfixed\b|\bresolved\b|\bsolved\b|\bworks? (?:now|again|fine)\b|\bclean\b|\bokay\b|\bwent through\b|\bsin errores\b|\b(?:com|con) (?:sucesso|éxito)\b|\bpass(?:ou|aram|am)\b|\bsans (?:aucune )?erreurs?\b|\bfehlerfrei\b|\bohne Fehler\b|\bsem erros?\b"
         r"|\bbestanden\b|\berfolgreich\b|\bgrün\b|\bbehoben\b|\bréussi\w*|\bpassent\b|\bcorrigée?s?\b|\bpasan\b|\bpasaron\b|\bexitos\w+|\bverdes?\b|成功|通過|合格|通过|パス(?:した|して|しました)|修正(?:済|され)|已修复|通过了|통과|성공",
         "fail": r"\bfail(?:s|ed|ing|ures?)?\b|\bbroken\b|\bbreaks?\b|\bred\b|\berrored\b|\bcrash(?:es|ed)\b|\bfehlgeschlagen\b|\bfehlschl\w+|\bschl(?:agen|ägt)\b.{0,30}\bfehl\b|\béchou\w+|\bfall(?:an|ó|aron|a)\b|\brot\b|\bfalh(?:ou|aram|am?)\b|失敗|失败|落ち|실패",
@@ -48,8 +49,16 @@ _FINITE = re.compile(
     re.I,
 )
 #: Words that name what failed once, not a state: "the failing tests".
-_ADJECTIVE = re.compile(r"\b(?:failing|failed|broken|fehlgeschlagene?n?|fehlschlagende?n?)\s+(?=(?:\w+\s+)?(?:tests?|checks?|build|suite|specs?|jobs?|runs?)\b)", re.I)  # fmt: skip
+_ADJECTIVE = re.compile(
+    r"\b(?:failing|failed|broken|fehlgeschlagene?n?|fehlschlagende?n?)\s+(?=(?:\w+\s+)?(?:tests?|checks?|build|suite|specs?|jobs?|runs?)\b)"
+    r"|(?<=\bthe )(?:failing|failed|broken)\s+(?=[a-z]{3,})(?!in\b|with\b|after\b|because\b|when\b|again\b|since\b|and\b|but\b)"
+    r"|(?<=\b(?:of|to|if) )(?:failing|failed|broken)\s+(?=[a-z]{3,})|(?<=\b(?:any|for|all) )(?:failing|failed|broken)\s+(?=[a-z]{3,})",
+    re.I,
+)
 _CHECK = re.compile(r"\b(?:tests?|specs?|suite|builds?|lint(?:er|ing)?|type ?checks?|checks?|CI|pipeline|compil\w+|mypy|pytest|ruff|eslint|tsc|pruebas|compilación)\b|テスト|ビルド|测试|测验|构建", re.I)  # fmt: skip
+_COMMAND = re.compile(
+    r"\S+\s+\S|(?:pytest|tox|nox|mypy|pyright|ruff|eslint|tsc|jest|vitest|mocha|make|just|rspec|phpunit|gradle\w*|mvn\w*|\./|cargo|go|npm|pnpm|yarn|bun)\b"
+)
 _PARTS = re.compile(r"[;,:](?=\s)|\.(?=\s|$)|[，、；。]|\s+(?:and|but|while|und|aber|et|mais|y|pero)\s+", re.I)
 #: What follows is not what an act was done to.
 _OTHER_ROLE = re.compile(r"\b(?:to|so|that|from|in|into|with|by|for|via|using|because|instead|like|as|um|damit|aus|mit|für|von|wie|pour|par|avec|dans|comme|para|con|por|com|em|como)\b", re.I)  # fmt: skip
@@ -86,8 +95,10 @@ def find_acts(text: str) -> Iterator[ClaimedAct]:
                 if _is_not_done(before):
                     continue
                 past = match[0].lower().endswith("ed") and not re.search(r"\b(?:now|still|currently|is|are)\b", before)
-                is_check = about_checks or bool(own.code)
-                yield ClaimedAct(kind, is_denied(before, bare), clause, prose, _narrow(things, clause, bare, match), past, is_check)
+                is_check = about_checks or any(map(_COMMAND.match, own.code))
+                yield ClaimedAct(
+                    kind, is_denied(before, bare), clause, prose, _narrow(things, clause, bare, match), past, is_check
+                )
 
 
 def _narrow(things: NamedThings, clause: str, bare: str, verb: re.Match[str]) -> NamedThings:

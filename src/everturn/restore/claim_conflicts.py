@@ -12,13 +12,14 @@ from itertools import combinations
 
 from msgspec import Struct
 
+from everturn.restore.claim_language import find_language
 from everturn.restore.claim_polarity import Phrase, find_denied_choice, find_opposite, read_phrases
 from everturn.restore.grounds import all_stems, stems
 
 _LEAST_COMMON = 0.6  # share of the words of the shorter one that two statements about one object have in common
 
 _STATES = {
-    "done": r"implemented|completed?|finished|done|added|built|shipped|merged|fixed|resolved|solved|passes|passed|passing|green|works|enabled|umgesetzt|erledigt|fertig|implementad\w+|terminad\w+|implémentée?s?|terminée?s?|実装済|完了|実装し|已实现|已完成",
+    "done": r"implemented|completed?|finished|done|added|built|shipped|merged|fixed|resolved|solved|passes|passed|passing|green|works|enabled|umgesetzt|erledigt|fertig|implementad\w+|terminad\w+|implémentée?s?|terminée?s?|funcionan?|funktioniert|fonctionnent?|funciona|実装済|完了|実装し|已实现|已完成",
     "open": r"deferred|postponed|skipped|abandoned|dropped|pending|unfinished|incomplete|left out|put off|shelved|on hold|outstanding|not (?:yet )?(?:implemented|done|finished|started|complete|fixed|added|built)|still (?:open|missing|to do|fails?|failing|broken)"
     r"|fails|failed|failing|broken|red|missing|disabled|unresolved|todo|verschoben|zurückgestellt|offen|aplazad\w+|pospuest\w+|pendiente|reportée?s?|延期|保留|見送|未実装|推迟|搁置|未完成",
 }
@@ -42,6 +43,7 @@ class StatementParts(Struct, frozen=True):
     phrases: tuple[Phrase, ...]
     choices: tuple[tuple[frozenset[str], frozenset[str]], ...]  # (what for, what)
     is_told: bool  # tells how it came about
+    language: str
 
 
 def find_conflicts(texts: Sequence[str]) -> Iterator[tuple[int, int]]:
@@ -77,6 +79,7 @@ def _read_parts(text: str) -> StatementParts:
         read_phrases(text),
         tuple(_find_choices(text)),
         bool(_TOLD.search(text)),
+        find_language(text),
     )
 
 
@@ -94,7 +97,7 @@ _CHOICE_WORDS = all_stems("keep kept keeps store stored stores save saved use us
 
 
 def _contradict(one: StatementParts, other: StatementParts) -> bool:
-    if one.is_told or other.is_told:
+    if one.is_told or other.is_told or (one.language and other.language and one.language != other.language):
         return False
     common = len(one.object & other.object) / min(len(one.object), len(other.object))
     if {one.state, other.state} == {"done", "open"} and common >= _LEAST_COMMON:

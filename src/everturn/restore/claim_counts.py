@@ -92,9 +92,11 @@ _PLAIN = re.compile(
 _RECORDED = re.compile(r"(?<![A-Za-z_\d.,])(\d{1,12}(?:[.,]\d{1,12})*)(?!\d)")
 _WORD = r"[^\W\d_\u3040-\u30ff\u4e00-\u9fff\uac00-\ud7a3]{2,40}"
 _AFTER_IT = re.compile(
-    rf"[\s*_`'\"(（“„«]{{0,4}}(?:[个個件つ本枚条項项次位名种種개]의?)?[的の]?(?:({_CJK}{{2}})|({_WORD})(?:[ ]({_WORD}))?)"
+    rf"[\s*_`'\"(（“„«-]{{0,4}}(?:[个個件つ本枚条項项次位名种種개]의?)?[的の]?(?:({_CJK}{{2}})|({_WORD})(?:[ ]({_WORD}))?)"
 )
-_BEFORE_IT = re.compile(rf"(?:({_CJK}{{2}})|({_WORD}))(?:[ ](?:is|was|of|to|est|ist|es))?[\s:：=*_`'\"(（]{{0,4}}$", re.I)
+_BEFORE_IT = re.compile(
+    rf"(?:({_CJK}{{2}})|({_WORD}))(?:[ ](?:is|was|of|to|est|ist|es))?[\s:：=*_`'\"(（]{{0,4}}$", re.I
+)
 _LOOK_BACK = 48  # characters before a number that are looked at
 _SURE = 4  # characters of a number that stands nowhere by chance
 #: Of these a part may be counted as well as all.
@@ -104,7 +106,13 @@ _PARTLY_COUNTED = all_stems(
 
 
 _ORDINAL = {"第"}
-_LIST = re.compile(r"(?<![A-Za-z\d_/.-])\d{1,4}(?:\s?/\s?\d{1,4}){2,8}(?![\w/-]*[A-Za-z/])")
+_LIST = re.compile(
+    r"(?<![A-Za-z\d_/.-])(?:\d{1,4}(?:\s?/\s?\d{1,4}){2,8}(?![A-Za-z/])|\d{2,5}\s?[-–~]\s?\d{2,5}(?![A-Za-z\d-]))"
+)
+
+
+_VERSION = re.compile(r"(?<![\w.])v(\d{1,5}(?:\.\d{1,5}){1,3})(?![\w])")
+_RANGE = re.compile(r"(?<![\w.,/:-])(\d{1,5})\s?(?:[-–~]|to|bis|à|a|至|到|から)\s?(\d{1,5})(?![\d.,/:-]\d|[A-Za-z_])")
 
 
 class _Numbers(Struct):
@@ -115,44 +123,76 @@ class _Numbers(Struct):
     before: dict[str, set[str]]
 
 
-def find_number_faults(text: str, cited: str, turn: str, foreign: bool) -> Iterator[str]:
+class NumberTexts(Struct, frozen=True):
+    """The texts in which the numbers of a statement are looked for."""
+
+    cited: str  # of the cited messages, with the results of their calls
+    turn: str  # of their turns
+    spoken: str  # what is said in those turns
+    foreign: bool = False  # the statement is in another language
+
+
+def find_number_faults(text: str, texts: NumberTexts) -> Iterator[str]:
     """Yield the numbers of a statement that the record lacks, or has otherwise beside the same word.
 
-    `cited` is the text of the cited messages, `turn` that of their turns. A number that only another message of the turn has must have
-    the same word beside it there, unless it is too long for chance or the statement is in another language (`foreign`).
+    A number that only another message of the turn has must have the same word beside it there, unless it is too long for chance or
+    the statement is in another language.
     """
     prose = _spell_numbers(hide_names(text))
-    for series in _LIST.findall(prose):
-        if not all(one in _read_numbers(cited).all for one in re.findall(r"\d+", series)):
-            yield f"{series} does not occur there"
+    yield from _series_faults(prose, texts)
     said = list(_PLAIN.finditer(prose))
-    if not said:
-        return
-    here = _read_numbers(cited)
-    total = str(sum(int(one) for one, _ in set(_counts(cited))))  # of "4 failed, 57 passed"
+    total = str(sum(int(one) for one, _ in set(_counts(texts.cited)))) if said else ""  # of "4 failed, 57 passed"
     for match in said:
-        number, (after, before) = _canonical(match[1]), _words_beside(prose, match)
-        bound = {one for word in after for one in here.after.get(word, ())}
-        led = {one for word in before for one in here.before.get(word, ())}
-        if number in bound or number == total:
-            continue
-        if bound and not after <= _PARTLY_COUNTED:
-            yield f"the record has {', '.join(sorted(bound)[:3])} there, not {number}"
-        elif number in here.all and not (led and len(number) == 1 and any(map(_is_cjk, before - _ORDINAL))):
-            continue
-        elif len(number) == 1 and not match["unit"]:
-            if led:
-                yield f"the record has {', '.join(sorted(led)[:3])} there, not {number}"
-        elif not _stands_elsewhere(number, after | before, turn, foreign):
-            yield f"the number {number} does not occur there"
+        if _canonical(match[1]) != total and (fault := _number_fault(prose, match, texts)):
+            yield fault
 
 
-def _stands_elsewhere(number: str, words: set[str], turn: str, foreign: bool) -> bool:
+def _number_fault(prose: str, match: re.Match[str], texts: NumberTexts) -> str:
+    here, number, (after, before) = _read_numbers(texts.cited), _canonical(match[1]), _words_beside(prose, match)
+    bound = {one for word in after for one in here.after.get(word, ())}
+    led = {one for word in before for one in here.before.get(word, ())}
+    is_small = len(number) == 1 and not match["unit"]
+    others: set[str] = set()
+    if number in bound or number in led:
+        return ""
+    if bound and not after <= _PARTLY_COUNTED:
+        others = bound
+    elif is_small:
+        is_led = number not in here.all or any(map(_is_cjk, before - _ORDINAL))
+        others = (led if is_led else set()) or _bound_elsewhere(number, after - _PARTLY_COUNTED, texts.spoken)
+    elif number not in here.all and not _stands_elsewhere(number, after | before, texts):
+        return f"the number {number} does not occur there"
+    return f"the record has {', '.join(sorted(others)[:3])} there, not {number}" if others else ""
+
+
+def _series_faults(prose: str, texts: NumberTexts) -> Iterator[str]:
+    """Yield the versions, ranges and series of numbers that do not occur as such."""
+    for version in _VERSION.findall(prose):
+        if not re.search(rf"(?<![\d.]){re.escape(version)}(?!\d)", texts.turn):
+            yield f"version {version} does not occur there"
+    ranges = {match.groups() for match in _RANGE.finditer(texts.cited)}
+    sizes = {len(end) for pair in ranges for end in pair}
+    for match in _RANGE.finditer(prose):
+        if match.groups() not in ranges and not sizes.isdisjoint(map(len, match.groups())):
+            yield f"{match[0]} does not occur there"
+    for series in _LIST.findall(prose):
+        if not _read_numbers(texts.cited).all.issuperset(re.findall(r"\d+", series)):
+            yield f"{series} does not occur there"
+
+
+def _bound_elsewhere(number: str, after: set[str], spoken: str) -> set[str]:
+    """Return the other numbers that stand before the same word in what was said; none if this one does too."""
+    found = _read_numbers(spoken)
+    bound = {one for word in after for one in found.after.get(word, ())}
+    return set() if number in bound else bound
+
+
+def _stands_elsewhere(number: str, words: set[str], texts: NumberTexts) -> bool:
     """Whether another message of the turn has a number, beside one of the words."""
-    found = _read_numbers(turn)
+    found = _read_numbers(texts.turn)
     if number not in found.all:
         return False
-    if foreign or not words or len(number) >= _SURE:
+    if texts.foreign or not words or len(number) >= _SURE:
         return True
     return any(number in found.after.get(word, ()) or number in found.before.get(word, ()) for word in words)
 
@@ -196,11 +236,17 @@ def _canonical(number: str) -> str:
 
 
 def _spell_numbers(text: str) -> str:
+    text = _CJK_COUNTED.sub(lambda match: _CJK_NUMBERS[match[0]], text)
     return _COUNTED.sub(lambda match: _WORDS[match[0].lower()], text)
 
 
+_CJK_NUMBERS = {"两": "2", "兩": "2", **{sign: str(number) for number, sign in enumerate("二三四五六七八九十", 2)}}
+_CJK_COUNTED = re.compile(
+    r"(?<![\u4e00-\u9fff第])[二两兩三四五六七八九十](?=[个個種种つ项項次条張张名件本])|(?<=[的了给有出成])[二两兩三四五六七八九十](?=[个個種种项項次条件])"
+)
 _COUNTED = re.compile(
-    rf"(?<![\w-])(?:{'|'.join(word for word, number in _WORDS.items() if number not in ('', '0', '1'))})(?=\s+[^\W\d_]{{3}})", re.I
+    rf"(?<![\w-])(?:{'|'.join(word for word, number in _WORDS.items() if number not in ('', '0', '1'))})(?=\s+[^\W\d_]{{3}})",
+    re.I,
 )
 
 
@@ -211,7 +257,7 @@ _NAMED_VALUE = re.compile(r"`([^`\n]{3,200})`[^`;.\n]{0,40}?(?<![\w.,/:-])(\d{2,
 def find_value_faults(text: str, cited: str) -> Iterator[str]:
     """Yield the values of named things that are others in the record: `/health` answered 200 where it has "/health → 404"."""
     for name, value in _NAMED_VALUE.findall(text):
-        pattern = rf"(?<![\w./-])/?{re.escape(normalise_quotes(name).strip().lstrip('/'))}['*|\s]*(?:[:=→|]|[-=]>|\s)\s*(?:HTTP[/\d.]*\s*)?['*]{{0,2}}(\d{{{len(value)}}})(?![\w.])"
+        pattern = rf"(?<![\w./-])/?{re.escape(normalise_quotes(name).strip().lstrip('/'))}['*|\s]*(?:[:=→|]|[-=]>|\s)\s*(?:HTTP[/\d.]*\s*|[A-Za-z]{{2,20}}\()?['*]{{0,2}}(\d{{{len(value)}}})(?![\w.])"
         values = set(re.findall(pattern, cited))
         if values and value not in values:
             yield f"{quote_short(name)} has {', '.join(sorted(values)[:3])} in the record, not {value}"

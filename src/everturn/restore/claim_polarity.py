@@ -16,25 +16,45 @@ from msgspec import Struct
 
 from everturn.restore.evidence import normalise_quotes
 from everturn.restore.grounds import all_stems, stems
-from everturn.text.stance_words import DENIAL, DENIED_CLAUSE, IN_PLACE_OF, NO_NEGATION, OPPOSITES, OPTIONAL, STILL
+from everturn.text.stance_words import DENIAL, DENIED_CLAUSE, NO_NEGATION, OPTIONAL
+from everturn.text.statement_words import IN_PLACE_OF, OPPOSITES, STILL
 
 _LEAST_ABOUT = 0.35  # share of the words of a statement that a sentence about the same thing has
+_PREFIX = 5  # letters that two forms of a word have in common
 _LEAST_SHARE = 0.5  # share of the words of a phrase that the opposite one must have
 
 _SENTENCE = re.compile(r"(?<=[.!?])\s+|[。！？\n]+")
 _CLAUSE = re.compile(
     r"[.;:!?](?=\s|$)|,(?=\s)|[，、；\"“”„«»「」『』()（）]|\s[–—-]\s"
     r"|\s(?:and|und|et|y|e)\s(?=[^,.;:!?]{1,40}?\b(?:is|are|was|were|must|should|shall|may|can|will|ist|sind|wird|muss|soll|darf|est|sont|doit|peut|es|son|debe|puede|deve|são)\b)"
+    r"|\b(?=(?:because|since|although|whereas|weil|obwohl|parce qu|puisqu|bien qu|porque|ya que|aunque|embora)\b)|(?=因为|因為|虽然|雖然)"
     r"|\b(?=but\b|however\b|sondern\b|aber\b|mais\b|pero\b|sino\b)|(?=但是|而是)",
     re.I,
 )
 #: A quotation of a few words is a name in its clause, not a clause of its own.
 _SHORT_QUOTATION = re.compile(r"[\"“„«「『]((?:[^\"“”„«»「」『』\s]{1,30}\s?){1,3})[\"”“»」』]")
 #: "Ready to merge: No" denies what it asks.
-_ANSWERED_NO = re.compile(r"([^\W\d_][^.:：?？\n|]{3,80})[:：?？|][\s*_']{0,6}(?:no|nein|non|não|いいえ|否|❌|✗|아니)(?![\w-])(?! (?:\w+ ){0,2}(?:changes?|errors?))", re.I)
-_PREFIXED = re.compile(r"\bun(verified|tested|changed|committed|staged|finished|resolved|supported|available|handled|published|released|implemented|documented|reachable|checked|answered|reviewed)\b", re.I)
+_ANSWERED_NO = re.compile(
+    r"([^\W\d_][^.:：?？\n|]{3,80})[:：?？|][\s*_']{0,6}(?:no|nein|non|não|いいえ|否|❌|✗|아니)(?![\w-])(?! (?:\w+ ){0,2}(?:changes?|errors?))",
+    re.I,
+)
+_NONE = re.compile(
+    r"(?:^|(?<=[(/|,;:])|(?<=[(/|,;:] )|(?<=\bwith )|(?<=\bhas )|(?<=\bhad )|(?<=\bfound )|(?<=\bare ))(?:0|zero) (?=[a-z]{3})",
+    re.I,
+)
+_RUSSIAN = re.compile(r"\bне(правильн|верн|корректн|исправн|рабоч)", re.I)
+#: "A, not B" of Chinese and Japanese, in the order of the clause.
+_CJK_CONTRASTS = (
+    (re.compile(r"([^。，、；]{1,60})(?:而不是|而非)([^。，、；]{1,60})"), r"\1 instead of \2"),
+    (re.compile(r"([^。，、；]{1,60})(?:ではなく|じゃなく|の代わりに)て?[、,]?([^。、]{1,60})"), r"\2 instead of \1"),
+)
+_PREFIXED = re.compile(
+    r"\bun(verified|tested|changed|committed|staged|finished|resolved|supported|available|handled|published|released|implemented|documented|reachable|checked|answered|reviewed)\b",
+    re.I,
+)
 _MODAL = re.compile(
-    r"\b(?:always|must|required?|requires|mandatory|insists?|immer|muss|toujours|doit|il faut|siempre|debe|hay que|(?:is|are) (?:fine|okay|ok|welcome|acceptable|possible|good|encouraged)|feel free|allow(?:s|ed)?|permit(?:s|ted)?|erlaubt?|autorisée?s?|permitid[oa]s?|necessary)\b",
+    r"\b(?:always|must|required?|requires|mandatory|insists?|immer|muss|toujours|doit|il faut|siempre|debe|hay que|(?:is|are) (?:fine|okay|ok|welcome|acceptable|possible|good|encouraged)|feel free|allow(?:s|ed)?|permit(?:s|ted)?|erlaubt?|autorisée?s?|permitid[oa]s?|necessary)\b"
+    r"|允许|可以|必须|应该|应当|需要|禁止|不得|许可|許可|必ず|べき",
     re.I,
 )
 
@@ -60,6 +80,7 @@ class Phrase(Struct, frozen=True):
     optional: bool
     words: frozenset[str]
     names: frozenset[str]  # the significant ones of the words
+    refused: frozenset[str] = frozenset()  # the first words behind the negation, which it is about
 
 
 def split_sentences(text: str) -> list[str]:
@@ -73,7 +94,11 @@ def split_clauses(sentence: str) -> list[str]:
 @lru_cache(2_048)
 def read_phrases(text: str) -> tuple[Phrase, ...]:
     """Return the phrases of a text that have words."""
-    text = _PREFIXED.sub(r"not \1", text)
+    text = text.replace("()", "")
+    for pattern, contrast in _CJK_CONTRASTS:
+        text = pattern.sub(contrast, text)
+    text = _NONE.sub("no ", text)
+    text = _RUSSIAN.sub(r"не \1", _PREFIXED.sub(r"not \1", text))
     text = _ANSWERED_NO.sub(r"not \1", _SHORT_QUOTATION.sub(r"\1", text))
     found = (phrase for clause in split_clauses(text) for phrase in _clause_phrases(clause))
     return tuple(one for one in found if one.words)
@@ -104,27 +129,50 @@ def _clause_phrases(clause: str) -> Iterable[Phrase]:
     if denied + len(inner) == 2:  # "never commit without a test" demands a test
         yield _phrase(DENIAL.sub(" ", clause), False)
         return
+    yield from _parts_between(clause, inner, denied)
+
+
+def _parts_between(clause: str, denials: Sequence[re.Match[str]], denied: bool) -> Iterable[Phrase]:
+    """Yield the parts of a clause between its negations, each affirmed or denied."""
     at, subject = 0, ""
-    for match in inner:
+    for match in denials:
         before = clause[at : match.start()]
-        if _SUBJECT_END.search(before) or _denies_verb(clause, match):  # "the token must never be logged" denies it of the token
+        if match[0].lower() in _NOBODY and not clause[match.end() :].strip(" .'"):  # "it returns nothing"
+            yield _phrase(f"{subject} {before}", not denied, behind=before)
+            return
+        if denied:
+            yield _phrase(f"{subject} {before}", True, behind=before)
+            subject = ""
+        elif _denies_verb(clause, match):  # "the token must never be logged" denies it of the token
             subject = before
         else:
             yield _phrase(before, denied)
         denied, at = not denied, match.end()
-    yield _phrase(f"{subject} {clause[at:]}", denied)
+    yield _phrase(f"{subject} {clause[at:]}", denied, behind=clause[at:] if at else "")
 
 
 def _denies_verb(clause: str, denial: re.Match[str]) -> bool:
-    """Whether a negation belongs to the verb of a subject before it: "secrets não existem", "the agent never pushes"."""
+    """Whether a negation belongs to the verb of what stands before it: "the token must never be logged", "secrets não existem"."""
     before, after = clause[: denial.start()], clause[denial.end() :]
-    known = denial[0].lower() in ("não", "nao", "nunca", "never", "no longer", "niemals", "nie")
+    if _SUBJECT_END.search(before) or denial[0].lower().endswith(("n't", "n’t", "cannot")):
+        return True
+    if denial[0].lower() == "no" and _SPANISH_VERB.match(after):
+        return True
+    known = denial[0].lower() in ("não", "nao", "nunca", "never", "no longer", "niemals", "nie", "не", "нет")
     return known and 0 < len(before.split()) <= _LONGEST_SUBJECT and not _PREPOSITION.match(after)
 
 
+_SPANISH_VERB = re.compile(
+    r"\s+(?:se|es|está|están|hay|ha|han|lo|los|la|las|le|les|me|te|nos|son|fue|fueron|era|tiene|tienen|puede|pueden|debe|deben|existen?|funcionan?|aparecen?)\b",
+    re.I,
+)
+_NOBODY = ("nothing", "none", "nobody", "nichts", "rien", "nada")
 _LONGEST_SUBJECT = 5  # words
 _PREPOSITION = re.compile(r"\s*(?:to|in|on|for|with|by|from|at|as|into|para|em|com|en|con|auf|in|mit|für)\b", re.I)
-_SUBJECT_END = re.compile(r"\b(?:must|should|shall|may|can|could|will|would|is|are|was|were|has to|have to|do|does|did|has|have|had)\s*$", re.I)
+_SUBJECT_END = re.compile(
+    r"\b(?:must|should|shall|may|can|could|will|would|is|are|was|were|has to|have to|do|does|did|has|have|had)\s*$",
+    re.I,
+)
 
 
 _INNER_DENIAL = re.compile(
@@ -133,16 +181,25 @@ _INNER_DENIAL = re.compile(
 )
 
 
-def _phrase(text: str, denied: bool, optional: bool = False) -> Phrase:
-    return Phrase(text.strip(), denied, optional, all_stems(_MODAL.sub(" ", text)), stems(text))
+def _phrase(text: str, denied: bool, optional: bool = False, behind: str = "") -> Phrase:
+    refused = frozenset[str]()
+    for word in _MODAL.sub(" ", behind).split() if denied else ():
+        if len(refused) < _REFUSED_WORDS:
+            refused |= all_stems(word)
+    return Phrase(text.strip(), denied, optional, all_stems(_MODAL.sub(" ", text)), stems(text), refused)
 
 
-def find_opposite(said: Sequence[Phrase], recorded: Sequence[Phrase]) -> Phrase | None:
+_REFUSED_WORDS = 2  # words behind a negation that it is most likely about
+
+
+def find_opposite(said: Sequence[Phrase], recorded: Sequence[Phrase], least: float = _LEAST_SHARE) -> Phrase | None:
     """Return the phrase that the record turns round; None if it agrees, or speaks of something else."""
     for phrase in said:
         same = max((_share(phrase, one) for one in recorded if _agrees(phrase, one)), default=0.0)
-        opposite = max((_share(phrase, one) for one in recorded if not _agrees(phrase, one)), default=0.0)
-        if opposite >= _LEAST_SHARE and opposite > same:
+        opposite = max(
+            (_share(phrase, one) for one in recorded if not _agrees(phrase, one) and _refuses(phrase, one)), default=0.0
+        )
+        if opposite >= least and opposite > same:
             return phrase
     return None
 
@@ -154,10 +211,10 @@ def find_turned_code(said: Sequence[Phrase], text: str, recorded: Sequence[Phras
     """
     for code in _CODE.findall(text):
         bare = normalise_quotes(code).strip("' ")
-        own = [phrase for phrase in said if _has_word(bare, phrase.text)]
-        there = [phrase for phrase in recorded if _has_word(bare, phrase.text)]
-        if own and there and {one.denied for one in own} != {one.denied for one in there} and len({one.denied for one in there}) == 1:
-            return code
+        own = {phrase.denied for phrase in said if _has_word(bare, phrase.text)}
+        there = {phrase.denied for phrase in recorded if _has_word(bare, phrase.text)}
+        if own and len(there) == 1 and own != there:
+            return str(code)
     return ""
 
 
@@ -186,11 +243,27 @@ def _names_of(recorded: Sequence[Phrase]) -> frozenset[str]:
 
 
 def _share(phrase: Phrase, other: Phrase) -> float:
-    return len(phrase.words & other.words) / len(phrase.words)
+    alike = {one[:_PREFIX] for one in other.words if len(one) >= _PREFIX and one.isalpha()}
+    common = sum(one in other.words or (one.isalpha() and one[:_PREFIX] in alike) for one in phrase.words)
+    return common / len(phrase.words)
 
 
 def _agrees(phrase: Phrase, other: Phrase) -> bool:
     return phrase.denied == other.denied and phrase.optional == other.optional
+
+
+_LACKS = re.compile(
+    r"\b(?:missing|absent|lack(?:s|ing)?|unavailable|unknown|invalid|empty|fehl(?:t|en|end\w*)|manqu\w+|falta\w*|ausente)\b|缺|不足|空の",
+    re.I,
+)
+
+
+def _refuses(phrase: Phrase, other: Phrase) -> bool:
+    """Whether what the one denies is what the other speaks of."""
+    denied, affirmed = (phrase, other) if phrase.denied else (other, phrase)
+    if _LACKS.search(affirmed.text):  # "the module is missing" agrees with "no such module"
+        return False
+    return not denied.refused or not denied.refused.isdisjoint(affirmed.words)
 
 
 # --- words that rule each other out, and values that were replaced ---
@@ -209,7 +282,7 @@ def find_opposite_words(text: str, sentences: Sequence[str], foreign: bool = Fal
             against = [single for single in near if other.search(single) and not one.search(single)]
             agreeing = [single for single in near if one.search(single)]
             if against and not agreeing and is_denied("", against[0]) == is_denied("", text):
-                return against[0]
+                return str(against[0])
     return ""
 
 

@@ -72,6 +72,10 @@ class ActRecord:
         """Report that something is said to have succeeded whose run, the only thing that is cited, failed."""
         if any(act.kind == "fail" or act.denied for act in acts) or not any(act.kind in _SUCCESSES for act in acts):
             return
+        for row in cited:
+            if row.kind == "notification" and _has_failed(self.ground.text(row)):
+                yield f"message {row.seq + 1} reports a failure"
+                return
         seqs = {row.seq for row in cited}
         runs = [one for one in self.deeds.runs if seqs & {one.seq, one.result_seq}]
         covered = {seq for one in runs for seq in (one.seq, one.result_seq)}
@@ -89,6 +93,8 @@ class ActRecord:
                 yield from self._deed_faults(act, turns)
             elif act.kind == "commit":
                 yield from self._commit_faults(act, turns)
+            elif act.kind == "verify":
+                yield from self._verification_faults(act, turns)
             elif act.kind == "undo":
                 yield from self._undo_faults(act)
             elif act.kind in _ON_FILES and (act.things.files or not foreign):
@@ -144,7 +150,7 @@ class ActRecord:
             not told.denied and told.kind == act.kind and (not words or words & stems(sentence))
             for _, text in self.ground.spoken
             for sentence in split_sentences(text)
-            if not sentence.endswith("?")
+            if not sentence.endswith("?") and not _PRINTED.search(sentence)
             for told in find_acts(sentence)
         )
 
@@ -156,6 +162,12 @@ class ActRecord:
         ground = self.ground
         found = [(turn, action, seq) for turn in ground.turns_of(path) for action, seq in ground.touches(turn, path)]
         return sorted(found, key=lambda one: one[2])
+
+    def _verification_faults(self, act: ClaimedAct, turns: list[int]) -> Iterator[str]:
+        """Report that something was tested or verified after which nothing was run, and of which nobody says so."""
+        ran = any(one.turn >= min(turns) for one in self.deeds.runs)
+        if not (act.denied or ran or self._says_person(act) or self._is_told(act, turns)):
+            yield "the record shows no run that verifies it"
 
     def _undo_faults(self, act: ClaimedAct) -> Iterator[str]:
         """Report that something was taken back in a session in which nothing was changed."""
@@ -184,8 +196,9 @@ class ActRecord:
                 yield from self._removal_faults(act)
             return
         for path in act.things.files if len(act.things.files) > 1 and act.kind != "rename" else act.things.files[:1]:
-            if act.kind == "delete" and not act.denied and self._is_only_untracked(act, path):
-                yield f"{quote_short(path)} was only taken out of version control"
+            if act.kind == "delete" and not act.denied and self._is_untracked(path):
+                if not _INDEX.search(act.clause):
+                    yield f"{quote_short(path)} was only taken out of version control"
                 continue
             touches = self._touches(path)
             actions = [action for turn, action, _ in touches if until is None or turn <= until]
@@ -194,11 +207,10 @@ class ActRecord:
                     continue
                 yield f"{quote_short(path)} {fault}"
 
-    def _is_only_untracked(self, act: ClaimedAct, path: str) -> bool:
-        """Whether a file that is said to be deleted was only taken out of the index of Git."""
-        if _INDEX.search(act.clause) or not any(_names(path, one.text) for one in self.deeds.of("untrack")):
-            return False
-        return not self._has_command("delete", path)
+    def _is_untracked(self, path: str) -> bool:
+        """Whether a file was taken out of the index of Git, and not deleted otherwise."""
+        taken_out = any(_names(path, one.text) for one in self.deeds.of("untrack"))
+        return taken_out and not self._has_command("delete", path)
 
     def _has_command(self, kind: str, path: str) -> bool:
         """Whether a command that succeeded names the file, or a folder it lies in. Git may delete what it renames."""
@@ -355,9 +367,17 @@ _COMMANDS: dict[str, re.Pattern[str]] = {
     }.items()
 }  # fmt: skip
 _LISTS = re.compile(rf"\b{_GIT}(?:diff|status|show|log|commit|stash|add)\b")
-_INDEX = re.compile(r"\b(?:track\w*|index\w*|git|version control|history|repo\w*|staging|stage|cached|commits?|histor\w*|Versions\w*)\b|跟踪|索引|仓库|追跡|履歴|历史", re.I)
+_INDEX = re.compile(
+    r"\b(?:track\w*|index\w*|git|version control|history|repo\w*|staging|stage|cached|commits?|histor\w*|Versions\w*)\b|跟踪|索引|仓库|追跡|履歴|历史",
+    re.I,
+)
+_PRINTED = re.compile(
+    r"[✓✔✗✘×❯│┃]|\d\s?ms\b|^\s*(?:at |>|\$ )|\b\d+ (?:failed|passed)\b"
+)  # output that a person pasted
 _STATUS = re.compile(rf"\b{_GIT}status\b")
-_MAY_CHANGE = re.compile(r"(?:^|[\s;&|(])(?:sed\s+-i|perl\s+-\w*i|tee|python3?|node|npx|npm|make|bash|sh|pwsh|powershell|cp|mv|patch|Set-Content|Out-File)\b|>\s*[\w./$~]")
+_MAY_CHANGE = re.compile(
+    r"(?:^|[\s;&|(])(?:sed\s+-i|perl\s+-\w*i|tee|python3?|node|npx|npm|make|bash|sh|pwsh|powershell|cp|mv|patch|Set-Content|Out-File)\b|>\s*[\w./$~]"
+)
 _TOOLS = {
     "pr": re.compile(r"create_?(?:pull|merge)_?request|pull_request_create|open_?pr", re.I),
     "merge": re.compile(r"merge_?(?:pull|merge)?_?(?:request|branch|pr)", re.I),
@@ -368,8 +388,8 @@ _TOOLS = {
 }
 _SHOWN = 4_000  # characters of each end of an output in which a failure would be reported
 _FAILED = re.compile(
-    r"^\s*(?:\[?(?:ERROR|FATAL)\]?[\s:]|Traceback \(most recent call last\)|BUILD FAIL|FAILED\b|\w*Error: |(?:Process )?[Ee]xit(?:ed with)? code:? [1-9])"
-    r"|\b(?:FullyQualifiedErrorId|error TS\d+|npm ERR!|exited with code [1-9]|failed with exit code [1-9]|Failed to (?:execute|compile))",
+    r"^\s*(?:\[?(?:ERROR|FATAL)\]?[\s:]|Traceback \(most recent call last\)|BUILD FAIL|FAILED\b|\w*Error: |Error (?:fetching|reading|loading|opening|creating|connecting|while|parsing|running|executing)\b|(?:Process )?[Ee]xit(?:ed with)? code:? [1-9])"
+    r"|\b(?:FullyQualifiedErrorId|error TS\d+|npm ERR!|exited with code [1-9]|failed with exit code [1-9]|Failed to (?:execute|compile)|hit your (?:usage )?limit)",
     re.MULTILINE,
 )
 _REFUSED = re.compile(
@@ -423,9 +443,9 @@ class Deeds:
         self.hidden = False  # whether a program ran that may change files unseen
         for call, start, output in ground.calls():
             self.done += _call_deeds(call, start, output)
-            if start.command:
-                failed = call.status == "error" or bool(call.exit_status) or _has_failed(output)
-                self.runs.append(RecordedRun(start.command, call.turn, call.seq, call.result_seq, failed))
+            failed = call.status == "error" or bool(call.exit_status) or _has_failed(output)
+            what = start.command or start.name
+            self.runs.append(RecordedRun(what, call.turn, call.seq, call.result_seq, failed))
             if _LISTS.search(start.command or ""):
                 self.listed += f"\n{output[:_MAX_CHARS]}"
             self.status = output[:_MAX_CHARS] if _STATUS.search(start.command or "") else self.status

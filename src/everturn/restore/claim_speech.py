@@ -20,7 +20,7 @@ from msgspec import Struct
 from everturn.model.archive import MessageRow
 from everturn.restore.claim_acts import find_acts
 from everturn.restore.claim_conflicts import find_state, has_other_state
-from everturn.restore.claim_language import find_language
+from everturn.restore.claim_language import find_language, spoken_languages
 from everturn.restore.claim_polarity import (
     Phrase,
     find_denied_choice,
@@ -34,10 +34,16 @@ from everturn.restore.claim_polarity import (
 )
 from everturn.restore.evidence import quote_short
 from everturn.restore.grounds import Ground, all_stems, stems
-from everturn.text.stance_words import AGREEMENT, LANGUAGE_NAMES, REVISION
+from everturn.text.stance_words import AGREEMENT, REVISION
+from everturn.text.statement_words import LANGUAGE_NAMES
 
 _LEAST_OWN = 0.5  # share of the words that must be the speaker's
 _MOST_FOREIGN = 0.34  # share of the words that only the other one used
+_LEAST_TURNED, _LEAST_FOREIGN = (
+    0.5,
+    0.67,
+)  # share of the words of a phrase that what turns it round must have, in the same language or not
+_LEAST_SIGNS = 0.7  # the same of Chinese and Japanese characters
 _LEAST_COMMON = 0.4  # share of the words that a revision has in common with what it revises
 _MAX_CHARS = 20_000
 _DECIDED = ("key_decisions", "constraints", "primary_task", "high_level_goal", "artifacts")
@@ -66,33 +72,38 @@ def find_speech_faults(
     """Yield why nobody said so, or somebody said otherwise."""
     for attribution in find_attributions(text):
         yield from _attribution_faults(ground, attribution, turns, cited)
-    bare = _SAYS_WHO.sub(" ", text)
+    bare = _FRAME.sub("", _SAYS_WHO.sub(" ", text))
     said = [one for one in read_phrases(bare) if not any(find_acts(one.text))]
     if not said:
         return
     rows = _speech_rows(ground, turns, cited)
     words = frozenset[str]().union(*(one.words for one in said))
-    sentences = [one for row in rows for one in _sentences_about(words, ground.speech(row))]
-    recorded = [phrase for one in sentences for phrase in read_phrases(one)]
-    turned = find_opposite(said, recorded) if recorded else None
+    sentences = [one for row in rows for one in _sentences_about(words, _prose(ground, row))]
+    printed = [one for row in cited for one in _sentences_about(words, ground.printed(row))]
+    recorded = [phrase for one in (*sentences, *printed) for phrase in read_phrases(one)]
+    turned = find_opposite(said, recorded, _LEAST_FOREIGN if foreign else _LEAST_TURNED) if recorded else None
     if turned is not None and not _last_word_agrees(ground, rows, said, words):
         yield f"the record says the opposite of {quote_short(turned.text or text)}"
-    if foreign and (rules := [one for row in rows if ground.is_person(row) for one in read_phrases(ground.speech(row))]):
+    if foreign:
+        rules = [one for row in rows if ground.is_person(row) for one in read_phrases(ground.speech(row))]
         if code := find_turned_code(said, text, rules):
             yield f"the record says the opposite of {quote_short(code)}"
-    if against := find_opposite_words(text, sentences, foreign):
-        yield f"the record says otherwise: {quote_short(against)}"
-    if swapped := find_swapped(text, "\n".join(ground.speech(row) for row in rows)):
-        yield f"{quote_short(swapped)} is what was replaced in the record"
-    checks = any(act.is_check for act in find_acts(text))  # how those ended is known from their runs
-    if (
-        not checks
-        and find_state(text)
-        and (other := next((one for one in sentences if has_other_state(text, one)), ""))
-    ):
-        yield f"the record says otherwise: {quote_short(other)}"
+    yield from _word_faults(text, sentences, "\n".join(ground.speech(row) for row in rows), key, foreign)
     if key in _DECIDED and not _HISTORY.search(text):
         yield from _revision_faults(ground, said, turns, cited)
+
+
+def _word_faults(text: str, sentences: Sequence[str], spoken: str, key: str, foreign: bool) -> Iterator[str]:
+    """Yield the sentences of the record whose words rule a statement out, and the values it takes for new that were replaced."""
+    against = find_opposite_words(text, sentences, foreign) if key != "next_steps" else ""
+    if (
+        not against and find_state(text) and not any(act.is_check for act in find_acts(text))
+    ):  # how checks ended is known from their runs
+        against = next((one for one in sentences if has_other_state(text, one)), "")
+    if against:
+        yield f"the record says otherwise: {quote_short(against)}"
+    if swapped := find_swapped(text, spoken):
+        yield f"{quote_short(swapped)} is what was replaced in the record"
 
 
 def _last_word_agrees(ground: Ground, rows: list[MessageRow], said: list[Phrase], words: frozenset[str]) -> bool:
@@ -116,9 +127,15 @@ def _speech_rows(ground: Ground, turns: list[int], cited: list[MessageRow]) -> l
     return [row for row in rows if row.origin in ("human", "model") or ground.is_person(row)]
 
 
+def _prose(ground: Ground, row: MessageRow) -> str:
+    """Return what somebody says in a message. The code blocks of the model are no speech; a person may put a wish into one."""
+    text = ground.speech(row)[:_MAX_CHARS]
+    return text if ground.is_person(row) else _FENCED.sub(" ", text)
+
+
 def _sentences_about(words: frozenset[str], text: str) -> list[str]:
     """Return the sentences that have one of the words."""
-    found = split_sentences(_FENCED.sub(" ", text[:_MAX_CHARS]))
+    found = split_sentences(text[:_MAX_CHARS])
     return [one for one in found if not words.isdisjoint(_sentence_words(one))]
 
 
@@ -129,32 +146,37 @@ def _sentence_words(sentence: str) -> frozenset[str]:
 
 # --- who said it ---
 def _attribution_faults(ground: Ground, told: Attribution, turns: list[int], cited: list[MessageRow]) -> Iterator[str]:
-    words = stems(hide_stance(told.clause)) - SPEECH_WORDS
     by_person = [row for row in cited if ground.is_person(row)]
     by_model = [row for row in cited if row.origin == "model" and not ground.is_person(row)]
     if told.speaker == "agent" and by_person and len(by_person) == len(cited):
         yield f"message {by_person[0].seq + 1} is from a person, not from the agent"
         return
-    if told.speaker == "person" and told.approves and any(ground.answers.get(row.seq) == "refusal" for row in by_person):
-        yield f"the person refused in message {by_person[0].seq + 1}"
+    if told.speaker == "person" and any(ground.answers.get(row.seq) == "refusal" for row in by_person):
+        if told.approves:
+            yield f"the person refused in message {by_person[0].seq + 1}"
+        if told.approves or told.refuses:
+            return
+    is_open = told.acts and (told.speaker == "agent" or not by_model)
+    if (by_person and (told.on_request or told.acts)) or is_open:
         return
-    if told.speaker == "person" and told.refuses and any(ground.answers.get(row.seq) == "refusal" for row in by_person):
-        return
-    if told.on_request and by_person:
-        return
-    if told.acts and (by_person or not by_model or told.speaker == "agent"):
-        return
+    yield from _word_attribution_faults(ground, told, turns, cited)
+
+
+def _word_attribution_faults(
+    ground: Ground, told: Attribution, turns: list[int], cited: list[MessageRow]
+) -> Iterator[str]:
+    """Yield why the words of a clause are not those of whom it names."""
+    words = stems(SAYS_CJK.sub(" ", hide_stance(told.clause))) - SPEECH_WORDS
+    by_person = [row for row in cited if ground.is_person(row)]
     if not words:
         return
     if told.approves and told.speaker == "person":
         if not _is_approved(ground, words, turns, cited):
             yield "no message from a person agrees to it"
-        return
-    if _is_foreign(ground, told, by_person or cited):
-        if told.speaker == "person" and by_model and not by_person:
+    elif _is_foreign(ground, told, by_person or cited):
+        if told.speaker == "person" and not by_person and any(row.origin == "model" for row in cited):
             yield "only the agent says so in the cited messages"
-        return
-    if not _has_said(ground, told, words, turns):
+    elif not _has_said(ground, told, words, turns):
         who = "a person" if told.speaker == "person" else "the agent"
         yield f"no message from {who} in turn {', '.join(str(turn + 1) for turn in turns[:5])} says so"
 
@@ -167,16 +189,20 @@ def _has_said(ground: Ground, told: Attribution, words: frozenset[str], turns: l
     people = [text for row, text in ground.spoken if row.turn in near] or [text for _, text in ground.spoken]
     by_people = frozenset[str]().union(*map(stems, people))
     own, other = (by_people, by_model) if told.speaker == "person" else (by_model, by_people)
-    weights = {one: ground.weight(one) for one in words}
+    weights = {one: ground.weight(one) for one in words & (own | other)}  # the rest is the model's way to put it
     total = sum(weights.values())
     foreign = sum(weights[one] for one in words & other - own)
-    return sum(weights[one] for one in words & own) >= _LEAST_OWN * total and foreign <= _MOST_FOREIGN * total
+    return (
+        bool(words & own)
+        and sum(weights[one] for one in words & own) >= _LEAST_OWN * total
+        and foreign <= _MOST_FOREIGN * total
+    )
 
 
 def _is_foreign(ground: Ground, told: Attribution, rows: list[MessageRow]) -> bool:
     """Whether what is said to be said is in another language than the messages."""
     own = find_language(told.clause)
-    spoken = {find_language(text) for row in rows if (text := ground.speech(row))} - {""}
+    spoken = frozenset[str]().union(*(spoken_languages(ground.speech(row)) for row in rows))
     return bool(own and spoken) and own not in spoken
 
 
@@ -203,9 +229,17 @@ def _revision_faults(ground: Ground, said: list[Phrase], turns: list[int], cited
             recorded = read_phrases(sentence)
             later = row.seq > last and row.turn >= max(turns)
             denied = find_denied_choice(said, recorded)
-            if denied or (later and (_is_turned(said, recorded) or _is_revised(said, sentence))):
+            if denied or (
+                later and (_is_turned(said, recorded) or _is_revised(said, sentence)) and _is_alike(words, sentence)
+            ):
                 yield f"message {row.seq + 1} from the person says otherwise: {quote_short(sentence)}"
                 return
+
+
+def _is_alike(words: frozenset[str], sentence: str) -> bool:
+    """Whether a sentence shares more than a few characters with some words, where each character counts as a word."""
+    signs = {one for one in words if not one.isascii() and len(one) == 1}
+    return len(signs) * 2 < len(words) or len(words & _sentence_words(sentence)) >= _LEAST_SIGNS * len(words)
 
 
 def _is_turned(said: list[Phrase], recorded: Sequence[Phrase]) -> bool:
@@ -248,11 +282,34 @@ _ADVERB = r"\b(?:as|per|according to|at|on|by|following|upon|because of|due to|l
 _BY = r"(?:(?:asked|requested|decided|chosen|suggested|proposed|wanted|demanded|approved|required|forbidden|recommended|picked|preferred|raised|mentioned) by|(?:request|wish|decision|instruction|suggestion|proposal|idea|recommendation|choice|preference) (?:of|by|from)|comes? from|came from|(?:agreed|settled|arranged|discussed|clarified) with)\s+"
 _USER_REQUESTED = r"\buser[- ](?:requested|approved|chosen|mandated|required|specified)\b"
 #: "… was added after the user said yes": what the person did is told in the last part.
-_LATER_PART = re.compile(rf"\b(?:after|once|when|because|since|as soon as|nachdem|weil|après que|parce que|después de que|porque|depois que)\s+(?={_PERSON}\b)", re.I)
+_LATER_PART = re.compile(
+    rf"\b(?:after|once|when|because|since|as soon as|nachdem|weil|après que|parce que|después de que|porque|depois que)\s+(?={_PERSON}\b)",
+    re.I,
+)
+#: "The reviewer considers", "the agent found that": what follows is what was said.
+_FRAME = re.compile(
+    r"^(?:(?:the|a)\s+)?(?:(?:code\s+)?review(?:er)?|agent|assistant|model|report|analysis)\s+(?:considers?|thinks?|believes?|finds?|found|conclud(?:es|ed)|says?|said|states?|stated|reports?|reported|notes?|noted)\s+(?:that\s+)?",
+    re.I,
+)
 #: "According to the user" says nothing of what was said.
-_SAYS_WHO = re.compile(rf"\b(?:according to|laut|selon|d['’]après|según|segundo|de acordo com|seg[uú]n)\s+(?:dem\s+|de\s+)?{_PERSON}|\b(?:according to|laut|selon|según|segundo)\s+{_AGENT}", re.I)
-_REQUEST = re.compile(rf"\bat (?:the )?{_PERSON}['’]?s? request|\b(?:as|per) (?:the )?{_PERSON}|\bauf Wunsch|à la demande|a petición|a pedido|(?:按照?|根据|应)(?:用户|用戶)|ユーザーの(?:要望|依頼|指示)", re.I)
-_REFUSAL = re.compile(r"\b(?:reject|refus|declin|denied|abgelehnt|lehnt|rejet|rechaz|recus|rejeit)|拒绝|拒否|却下|거부", re.I)
+_SAYS_WHO = re.compile(
+    rf"\b(?:according to|laut|selon|d['’]après|según|segundo|de acordo com|seg[uú]n)\s+(?:dem\s+|de\s+)?{_PERSON}|\b(?:according to|laut|selon|según|segundo)\s+{_AGENT}",
+    re.I,
+)
+SAYS_CJK = re.compile(
+    r"要求|希望|想要|请求|請求|指示|提出|提议|建议|決定|决定|选择|選択|询问|表示|提到|指出|说明|说|問|问|求め\w?|依頼|質問|指摘|提案|要望|確認|确认|요청|제안|지시|질문|결정"
+)
+_IF_PERSON = re.compile(
+    rf"\b(?:unless|if|until|before|wenn|falls|sofern|bis|sauf si|si|à moins que|a menos que|salvo que|hasta que|se)\s+(?={_PERSON}\b)|除非|如果用户",
+    re.I,
+)
+_REQUEST = re.compile(
+    rf"\bat (?:the )?{_PERSON}['’]?s? request|\b(?:as|per) (?:the )?{_PERSON}|\bauf Wunsch|à la demande|a petición|a pedido|(?:按照?|根据|应)(?:用户|用戶)|ユーザーの(?:要望|依頼|指示)",
+    re.I,
+)
+_REFUSAL = re.compile(
+    r"\b(?:reject|refus|declin|denied|abgelehnt|lehnt|rejet|rechaz|recus|rejeit)|拒绝|拒否|却下|거부", re.I
+)
 #: A person as the subject of a clause, who does something and is not told what to do or has something done to them.
 _SUBJECT = re.compile(
     rf"^(?:\W|(?:and|but|then|also|later|first|finally|und|et|y|e)\b)*{_PERSON}(?:\s+(?:then|also|later|first|finally|himself|herself|themselves))?"
@@ -265,7 +322,7 @@ _APPROVAL = re.compile(r"\b(?:approv|genehmig|gebilligt|approuv|aprueb|aprob|apr
 
 def _pattern(who: str) -> re.Pattern[str]:
     return re.compile(
-        rf"\b{who}{_SAYS}|{_ADVERB}{who}|{_BY}{who}|(?<![a-z]){who}(?:は|が|要求|想|希望|说|說|决定|建议|禁止|允许|提出|提议|主动|同意|拒绝|选择)".replace(
+        rf"\b{who}{_SAYS}|{_ADVERB}{who}|{_BY}{who}|(?<![a-z]){who}\s?(?:は|が|要求|想|希望|说|說|决定|建议|禁止|允许|提出|提议|主动|同意|拒绝|选择)".replace(
             r"\bユ", "ユ"
         ),
         re.I,
@@ -298,9 +355,13 @@ def find_attributions(text: str) -> list[Attribution]:
         subject = _SUBJECT.search(clause)
         who = min(hits)[1] if hits else "person" if subject else ""
         if who:
+            if _IF_PERSON.search(clause):  # "unless the user says so"
+                continue
             clause = _LATER_PART.split(clause)[-1] if _LATER_PART.search(clause) else clause
             bare, approves = _NAMES.sub(" ", clause), bool(_APPROVAL.search(clause))
-            found.append(Attribution(who, bare, approves, bool(_REFUSAL.search(clause)), bool(_REQUEST.search(clause)), not hits))
+            found.append(
+                Attribution(who, bare, approves, bool(_REFUSAL.search(clause)), bool(_REQUEST.search(clause)), not hits)
+            )
     return found
 
 

@@ -10,12 +10,14 @@ import re
 from collections import Counter
 from collections.abc import Iterator
 
+from everturn.derive.failures import hear_report
 from everturn.derive.intent import (
     BY_COMMAND,
-    CLIENT_COMMANDS,
     PASTED,
     adds_work,
     asks_for_work,
+    asks_question,
+    is_bare_command,
     is_routine_request,
     join_meaning,
     names_subject,
@@ -23,6 +25,7 @@ from everturn.derive.intent import (
     topic_words,
     word_count,
 )
+from everturn.derive.pointers import lacks_object
 from everturn.derive.session_state import SessionState, TurnRequest
 from everturn.restore.evidence import (
     DraftStatement,
@@ -35,8 +38,9 @@ from everturn.restore.evidence import (
     weight_by_rank,
 )
 from everturn.text.lazy_pattern import lazy_pattern
-from everturn.text.printable import fit_parts, fit_request, one_line, orders_work
+from everturn.text.printable import cut_words, fit_parts, fit_request, one_line, orders_work
 from everturn.text.stance_words import SMALL_TALK
+from everturn.text.trouble_words import DEMANDS, ONLY_LOOKS
 
 _GOAL = 420
 _GROWN, _GROWN_MANY, _MANY = 240, 180, 3  # cells of each later request: of two, and of more
@@ -44,8 +48,11 @@ _MOST_GROWN = 3
 _FEW_TOPICS = 2  # words that say what a request is about
 _MOST_WORK = 8  # of one turn
 _ALIKE, _LEAST_WORK = 0.6, 0.2  # of the words of two requests, and of the work of the first
+_FEW_SIGNS = 4  # of a text that was typed
+_MACHINE = lazy_pattern(r"[{}\[\]<>|=;]|://|\w{3}Error\b|:\d+\b")
 _MOST_HEADS = 100  # requests to which later ones are compared
 _FEW_WORDS = 4  # a shorter request is not the goal
+_ASKED = 120  # cells of the question with which a session began
 _MANY_WORDS = 12  # a longer request says something of its own
 _WHOLE, _PARTS = 2_400, 900  # cells of a request with several parts: read, and shown
 _SAME = 80  # characters: nobody types a longer message again and again
@@ -88,7 +95,8 @@ def high_level_goal(material: StatementMaterial) -> Iterator[DraftStatement]:
     goal = find_goal(state)
     if goal is None:
         return
-    words, later = told_words(goal), _find_growth(state)
+    opening, goal = goal, find_requirement(state, goal) or goal
+    words, later = told_words(goal), [one for one in _find_growth(state) if one is not goal]
     title = one_line(material.text.title, 120)
     named = f"{title} (title): " if title and _says_little(words) else ""
 
@@ -96,9 +104,11 @@ def high_level_goal(material: StatementMaterial) -> Iterator[DraftStatement]:
         first = f"{named}{safe_excerpt(material, (goal.seq, words), _GOAL)}"
         width = _GROWN if len(later) < _MANY else _GROWN_MANY
         grown = (safe_excerpt(material, (one.seq, fit_request(told_words(one), width)), width) for one in later)
-        return " — later: ".join(one for one in (first, " · ".join(grown)) if one)
+        asked = f" — asked first: {cut_words(told_words(opening), _ASKED)}" if opening is not goal else ""
+        return f"{' — later: '.join(one for one in (first, ' · '.join(grown)) if one)}{asked}"
 
-    yield fact_statement(material, 99, text, [ref for one in (goal, *later) for ref in request_refs(one)])
+    cited = (goal, *later, opening) if opening is not goal else (goal, *later)
+    yield fact_statement(material, 99, text, [ref for one in cited for ref in request_refs(one)])
     if state.recap is not None and (told := _SUMMARY_GOAL.search(state.recap.text)):
         words = fit_request(told[1], _GOAL)
         yield saying_statement(material, 79, (state.recap.seq, words), label="compaction summary", width=_GOAL)
@@ -153,11 +163,27 @@ def find_goal(state: SessionState) -> TurnRequest | None:
     return next(iter((*spoken, *wanted)), long)
 
 
+def find_requirement(state: SessionState, goal: TurnRequest) -> TurnRequest | None:
+    """Return the request that says what is wanted after an opening that only looked at the matter; None if there is none."""
+    begun = min((one.turn if one.reads else one.first for one in state.files.values() if one.count), default=-1)
+    words = request_words(goal)
+    if (
+        begun <= goal.turn
+        or not (asks_question(words) or ONLY_LOOKS.match(words))
+        or word_count(words) > _MANY_WORDS * 2
+    ):
+        return None
+    subject = topic_words(words)
+    later = [one for one in _added_requests(state, goal) if one.turn <= begun][:_MOST_GROWN]
+    about = [one for one in later if len(topic_words(request_words(one)) & subject) >= _FEW_TOPICS]
+    richest = max(about, key=lambda one: len(topic_words(request_words(one))), default=None)
+    return richest if richest is not None and len(topic_words(request_words(richest))) > len(subject) else None
+
+
 def _opens_work(one: TurnRequest, answered: set[int]) -> bool:
     """Whether a request asks for work, be it by a command without arguments that an answer followed."""
-    words = request_words(one).strip()
-    name = words.removeprefix("/").replace(":", "").replace("-", "") if words.startswith("/") else ""
-    return asks_for_work(words) or (name.isalnum() and one.turn in answered and words[1:] not in CLIENT_COMMANDS)
+    words = request_words(one)
+    return asks_for_work(words) or (one.turn in answered and is_bare_command(words))
 
 
 def _says_something(one: TurnRequest) -> bool:
@@ -177,7 +203,7 @@ def _only_asks_after(told: TurnRequest, begun: TurnRequest) -> bool:
 def _find_growth(state: SessionState) -> list[TurnRequest]:
     """Return the later requests that most of the work belongs to, and the latest that adds some, in their order."""
     goal = find_goal(state)
-    added = _added_requests(state, goal) if goal is not None else []
+    added = [one for one in _added_requests(state, goal) if _says_what(request_words(one))] if goal is not None else []
     if goal is None or not added:
         return []
     weights = _weigh_requests(state, goal, added)
@@ -189,6 +215,16 @@ def _find_growth(state: SessionState) -> list[TurnRequest]:
         if len(chosen) < _MOST_GROWN and not any(_is_alike(one, other) for other in (goal, *chosen)):
             chosen.append(one)
     return sorted(chosen, key=lambda one: one.seq)
+
+
+def _says_what(words: str) -> bool:
+    """Whether a later request says what is to be done, and is no output, no report, and no demand without an object."""
+    if lacks_object(words):
+        return False
+    if orders_work(words) or DEMANDS.search(words):
+        return True
+    complaint, confirms = hear_report(words)
+    return complaint is None and not confirms and len(_MACHINE.findall(words)) < _FEW_SIGNS
 
 
 def _added_requests(state: SessionState, goal: TurnRequest) -> list[TurnRequest]:
@@ -326,8 +362,7 @@ def _draft_request(
     width = _AGAIN if is_told else max(share, 160 if rank < 5 else 90)
     about = f" (answers: {one_line(one.about, width)})" if one.about else ""
     words = one.text if one.wants == one.text or not one.wants else fit_request(one.wants, width)
-    meant = one.meant if one.meant is not None and one.meant.kind != "answer" else None
-    about += f" ({safe_excerpt(material, (meant.seq, meant.text), _MEANT)})" if meant is not None else ""
+    about = f"{_meaning_tail(material, one)}{about}"
     if answer is None or not rank:  # the last answer is told elsewhere
         return saying_statement(material, weight, (one.seq, words), tail=about, label=label, width=width)
 
@@ -342,3 +377,11 @@ def _draft_request(
         [(one.seq, words.removeprefix(PASTED).removeprefix(BY_COMMAND)), (answer.seq, answer.text)],
         label,
     )
+
+
+def _meaning_tail(material: StatementMaterial, one: TurnRequest) -> str:
+    """Say what a request refers to, unless the answer behind it does."""
+    if one.meant is None or one.meant.kind == "answer":
+        return ""
+    words = safe_excerpt(material, (one.meant.seq, one.meant.text), _MEANT)
+    return f": {words}" if one.meant.kind == "option" else f" ({words})"

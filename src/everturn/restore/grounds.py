@@ -26,11 +26,12 @@ from everturn.restore.evidence import has_quote, normalise_quotes, words_of
 from everturn.sessions.messages import Records, Sources
 from everturn.store.contract import Store
 from everturn.text.printable import Clean
-from everturn.text.stance_words import LANGUAGE_WORDS
+from everturn.text.statement_words import LANGUAGE_WORDS
 from everturn.text.terms import index_text, terms
 
 _CACHED_MESSAGES = 256  # messages
 _CACHED_TURNS = 4
+_SHORT_OUTPUT = 3_000  # characters
 _LONGEST = 4_000_000  # characters of a turn that are compared
 #: Kinds of calls that do nothing outside their files, and kinds of messages that nobody wrote.
 _QUIET_KINDS = frozenset(("read", "edit", "create", "delete", "search", "plan"))
@@ -107,6 +108,13 @@ class Ground:
         blocks = self._records.message(row).blocks
         lines = (line for one in blocks if one.kind == "text" for line in one.text.splitlines())
         return "\n".join(filter(None, map(normalise_quotes, lines)))
+
+    def printed(self, row: MessageRow) -> str:
+        """Return what the calls of a message printed, or those whose result it is, line by line; not what they read, nor long output."""
+        calls = (call for calls in self._calls.values() for call in calls if row.seq in (call.seq, call.result_seq))
+        results = (self._records.result(call) for call in calls if call.kind not in _QUIET_KINDS)
+        texts = [one.text for one in results if one is not None and len(one.text) <= _SHORT_OUTPUT]
+        return "\n".join(filter(None, (normalise_quotes(line) for text in texts for line in text.splitlines())))
 
     def words(self, turn: int) -> TurnWords:
         if turn not in self._turns:
@@ -207,7 +215,11 @@ def stems(text: str) -> frozenset[str]:
 def all_stems(text: str) -> frozenset[str]:
     """Return the words of a text without their endings, but articles, pronouns and who speaks."""
     return frozenset(
-        _stem(one) for one in terms(index_text(text)) if one not in _SMALL_WORDS and not _KANA.fullmatch(one) and (len(one) > 2 or not one.isascii() or (one.isdigit() and len(one) > 1))
+        _stem(one)
+        for one in terms(index_text(text))
+        if one not in _SMALL_WORDS
+        and not _KANA.fullmatch(one)
+        and (len(one) > 2 or not one.isascii() or (one.isdigit() and len(one) > 1))
     )
 
 

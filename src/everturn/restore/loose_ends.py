@@ -55,9 +55,10 @@ def next_steps(material: StatementMaterial) -> Iterator[DraftStatement]:
 
 def _steps_by_answer(state: SessionState) -> dict[int, list[str]]:
     """Return what each answer names as to do; work that was announced and cut off comes first in its answer."""
-    found = dict[int, list[str]]()
-    for one in (*((state.begun,) if state.begun is not None else ()), *state.next_steps):
-        found.setdefault(one.seq, []).append(one.text)
+    begun, found = state.begun, dict[int, list[str]]()
+    for one in (*((begun,) if begun is not None else ()), *state.next_steps):
+        if one is begun or begun is None or not one.text.startswith(begun.text.removesuffix("…")):  # said once
+            found.setdefault(one.seq, []).append(one.text)
     return found
 
 

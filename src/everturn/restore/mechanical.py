@@ -14,7 +14,7 @@ from functools import partial
 from msgspec import Struct
 from msgspec.structs import replace
 
-from everturn.derive.file_book import FileState
+from everturn.derive.file_book import REPORT, FileState
 from everturn.derive.key_names import KeyName, NameSetting, rank_names
 from everturn.derive.open_failures import OpenFailure
 from everturn.derive.plans import PlanItem, find_current, is_task
@@ -282,23 +282,14 @@ def files(material: StatementMaterial) -> Iterator[DraftStatement]:
 
 
 def mentioned_files(material: StatementMaterial) -> Iterator[DraftStatement]:
-    """Files that person or agent named and nobody touched. Late and often named ones weigh most. What only the outputs of calls name is left out."""
+    """Files that a person or an answer named and nothing touched. Late and often named ones weigh most."""
     known = {*material.state.files, *material.state.named}
     ends = {end for path in known for end in _path_endings(path)}
     touched = {end for path in material.state.files for end in (path.replace("\\", "/"), *_path_endings(path))}
-    left = [
-        one
-        for one in material.state.named.values()
-        if one.path.replace("\\", "/") not in ends | touched and _is_spoken(material.state, one.path)
-    ]
+    said = (one for one in material.state.named.values() if one.said)
+    left = [one for one in said if one.path.replace("\\", "/") not in ends | touched]
     for weight, one in weigh_by_mention(left):
         yield fact_statement(material, 1 + 15 * weight, partial("`{}`".format, one.path), [(one.seq, one.path)])
-
-
-def _is_spoken(state: SessionState, path: str) -> bool:
-    """Whether a person or an agent wrote the name of a file."""
-    known = (state.names.get(name) for name in (path, path.replace("\\", "/").rpartition("/")[2]))
-    return any(one is not None and one.prompts + one.answers > 0 for one in known)
 
 
 def commands(material: StatementMaterial) -> Iterator[DraftStatement]:
@@ -358,10 +349,18 @@ def _path_endings(path: str) -> Iterator[str]:
         yield rest
 
 
+#: What became of a file, by its last action and whether the session made it.
+_ENDS = {
+    ("deleted", True): "created, then deleted",
+    **dict.fromkeys((("untracked", True), ("untracked", False)), "taken out of version control"),
+}
+
+
 def _draft_file(material: StatementMaterial, one: FileState, weight: float) -> DraftStatement:
     times = f" ×{one.count}" if one.count > 1 else f" ×{one.reads}" if one.reads > 1 and not one.count else ""
-    done = "created, then deleted" if one.action == "deleted" and one.made else f"{one.action}{times}"
-    return fact_statement(material, weight, lambda: f"`{one.path}` {done}", [(one.seq, one.path)], one.by)
+    done = _ENDS.get((one.action, one.made)) or f"{one.action}{times}"
+    label = "by the agent's report" if one.by == REPORT else one.by
+    return fact_statement(material, weight, lambda: f"`{one.path}` {done}", [(one.seq, one.path)], label)
 
 
 def _draft_item(material: StatementMaterial, one: PlanItem, weight: float) -> DraftStatement:

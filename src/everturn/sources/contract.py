@@ -267,7 +267,7 @@ class Source(Struct, frozen=True):
     folder_of: Callable[[Path], str] | None = None  # working folder that a file beside a source file names; "": none
     owner_of: Callable[[Path], str] | None = None
     """Native id of the session that a new side file belongs to, as the files around it say; "": none."""
-    marks_failures: bool = False  # a command that failed is marked as such: any other one has exited with 0
+    marks_failures: bool = False  # a command that failed is marked as such, so any other one has exited with 0
     is_placeless: bool = False  # its conversations take place in no folder
     unpack: Callable[[SourceCandidate, Path], Iterator[Member]] | None = None  # of a file that no process is writing to
     private: tuple[str, ...] = ()  # SQL that deletes the agent's own credentials from a copy of its database

@@ -52,7 +52,7 @@ DENIAL = _words(
     r"|hands off|objects? to|opposes?|opposed|vetoe[sd]|must\s?n['’]?t|(?:do|does|did|wo|ca|should|must|is|are|was|were|has|have|had|would|could)n['’]t"
     r"|dont|doesnt|statt|anstatt|anstelle|ohne|niemals|nie|verbietet|verboten|untersagt|vermeide\w*"
     r"|jamais|sans|plutôt que|au lieu de?|interdit|éviter?|évitez|nunca|jamás|sin|en (?:lugar|vez) de|prohíbe|prohibido|evitar?|evite"
-    r"|n[ãa]o|nem|sem|em vez de|proibid[oa]|proíbe|não deve)\b|금지"
+    r"|n[ãa]o|nem|sem|em vez de|proibid[oa]|proíbe|не|нет|нельзя|без|никогда)\b|금지"
 )
 #: Negations that cover the clause they stand in.
 DENIED_CLAUSE = _words(
@@ -62,7 +62,7 @@ DENIED_CLAUSE = _words(
     r"|\bnicht\b|\bkein\w*\b|\bn['’e]\s?.{0,40}\b(?:pas|jamais|plus|aucun\w*)\b|^\s*pas\b"
     r"|\b(?:ist|sind|bleib\w+)\b.{0,40}\b(?:verboten|untersagt|unerwünscht|ausgeschlossen)\b|\b(?:est|sont|reste)\b.{0,40}\b(?:interdite?s?|proscrite?s?|exclue?s?)\b"
     r"|\b(?:está|están|es|son|é|são|estão|fica)\b.{0,40}\b(?:prohibid[oa]s?|proibid[oa]s?|descartad[oa]s?)\b"
-    r"|ない(?:で|こと|よう)|て(?:い)?ない|れない|できない|[はがも]ない|ない$|しない|ません|禁止|な(?:いで|くては)|するな|ずに|ではなく|지\s?(?:않|마|말|못)|안\s?(?:된|돼|되)|없(?:다|음|이|는)|不要|不得|不能|不可|不许|不許|别|勿|没有|未|不是|不用"
+    r"|ない(?:で|こと|よう)|て(?:い)?ない|ておらず|[はもが]なく|なかった|れない|できない|[はがも]ない|ない$|しない|ません|禁止|な(?:いで|くては)|するな|ずに|ではなく|지\s?(?:않|마|말|못)|안\s?(?:된|돼|되)|없(?:다|음|이|는)|(?<![差要是])不(?![仅但过同断只管论久错少妨如])|不要|不得|不能|不可|不许|不許|别|勿|没有|未|不是|不用"
 )
 #: Somebody chooses something else than before.
 REVISION = _words(
@@ -138,15 +138,24 @@ ORDER_TO_PERSON = _words(
 DONE_WITH = _words(
     r"\b(?:files?|changes?)\b.{0,40}\b(?:pre-?existing|unrelated)\b|\bunrelated\b.{0,60}\bremains?\b|\b(?:but|and) now (?:pass|work)|\b(?:further|any|more|additional) (?:assistance|help|questions|changes|adjustments|modifications|refinements?)\b|\bany of (?:those|these|the above)\b(?! .{0,40}\bcan\b)|\beven if\b|\bfeel free to\b|\bweitere fragen\b|\bautre chose\b|\balgo más\b|他に何か|其他(?:问题|需要)|\bno more tasks\b|\bnothing (?:left|remaining|more)\b|\bdifferent format\b|\bany (?:other |further )?questions\b|\banything else\b|\b(?:0|no|zero|none) [\w ]{0,30}\b(?:remain|left|pending|outstanding)"
 )
+#: The beginning of a sentence or an item that says what was done, however long it is.
+DID = _words(
+    r"(?:✅|☑|✔|🎉|\[x\])|(?:i(?:['’]ve| have)? )?(?:now |also |already |successfully )*(?:added|updated|created|fixed|removed|deleted|renamed|moved|replaced|changed|implemented|refactored|improved|installed|configured|committed|pushed|merged|cleaned|converted|corrected|enabled|disabled|extracted|introduced|rewrote|rewritten|resolved|set up|switched|simplified|verified|wrote|built|applied|adjusted|wired|deployed|completed|documented|generated|made|reverted)\b|(?:ich habe|wurden?|habe|es wurde)\b|(?:[\wäöüß-]+ ){0,6}(?:hinzugefügt|erstellt|behoben|entfernt|geändert|angepasst|aktualisiert|umgesetzt|eingebaut|korrigiert|ersetzt)\b|(?:j['’]ai|ajouté|créé|corrigé|supprimé|modifié|mis à jour|remplacé|déplacé|ajout|suppression|correction)e?s?\b|(?:he|se ha|añad[ií]|añadid|cread|corregid|eliminad|actualizad|modificad|agregu|agregad|cambi[éa]d?|implementad|adicionad|criad|corrigid|removid|atualizad|alterad|adicionei|criei|corrigi|atualizei)\w{0,3}\b|(?:добав|исправ|обнов|созда|удал|измен|реализова)\w{1,8}\b|(?:现在|我|目前)?已(?!知)|(?:新增|修复|移除|删除|更新|调整|优化|添加|完成|重写|创建)了?(?!后|之后|前)|(?:[^。、：:\n]{1,40}(?:を|は|に))?(?:追加|修正|実装|作成|変更|削除|更新|対応|設定)(?:しました|済み|済)"
+)
+#: The beginning of a sentence that warns, or tells a limit of what was done.
+CAUTION = _words(
+    r"(?:⚠️?|❗|❌|🔴)|(?:one |an? |the (?:only |one )?|important |small |quick |known )*(?:notes?|caution|warnings?|caveats?|heads[ -]?up|important|limitations?|known issues?|careful|however|unfortunately|be aware|keep in mind|please note|note that|beware|nb|fyi)\b|(?:achtung|hinweis|wichtig|vorsicht|leider|einschränkung|zu beachten|attention|remarque|à noter|important|malheureusement|limite|nota|ojo|atención|importante|advertencia|ten en cuenta|aviso|observação|atenção|infelizmente|uwaga|внимание|важно|примечание|обратите внимание)\b|(?:请|需要?)?注意|(?:重要)?(?:提示|提醒)|说明|限制|但(?:是)?|不过|只是|遗憾|注[：:]|ただし|なお|残念|制限|補足|주의|참고"
+)
+#: Asks the person to check, try or do something.
+ASKS_TO_CHECK = _words(
+    r"\bplease (?:also |now |then |just )?(?:re-?)?(?:check|confirm|verify|test|try|run|refresh|reload|start|restart|review|make sure|ensure|install|update|add|set|let me know|share|send|paste|open|rotate|fill)\b|\byou(?:['’]ll)? (?:still |may |might |will |now |also )*(?:need|have|want) to\b|\bbitte (?:\w+ ){0,4}(?:prüfe\w*|teste\w*|bestätige\w*|starte\w*|überprüfe\w*|lade\w*|führe\w*|stelle? sicher)\b|\b(?:vérifie[rz]?|teste[rz]?|relance[rz]?|redémarre[rz]?|recharge[rz]?|confirme[rz]?|assure[-z])\b|\b(?:verifica|comprueba|prueba|reinicia|recarga|confirma|asegúrate|revisa|verifique|teste|reinicie|recarregue|confirme)\b|(?:请|麻烦|需要你|你(?:需要|可以先|再|先))[^。，,；;\n]{0,12}(?:确认|检查|验证|测试|刷新|重启|重新|试|运行|执行|核对|更新|添加|提供|安装|替换)|(?:確認|テスト|実行|再起動|試し|リロード|更新|設定|お試し)[^。\n]{0,6}(?:ください|お願い|必要)|(?:проверьте|запустите|перезапустите|обновите|попробуйте|убедитесь)"
+)
 BEGUN = _words(
     r"(?:i['’]ll|i will|i['’]m(?: going to)?|let me|now i|next,? i|(?:verify|check|runn|fetch|read|writ|creat|updat|fix|add|implement|test)ing|je vais|ich werde|voy a)\b|これから|接下来|让我"
 )
 #: The line of a client's notice with which the service of a model stops the work.
 SERVICE_STOPS = lazy_pattern(
-    r"^[^\n]{0,160}?(?:\b(?:hit|reached|exceeded) (?:your|the|my) (?:[\w-]+ ){0,3}(?:limit|quota)\b|\b(?:usage|session|weekly|daily|rate|spend(?:ing)?) limit (?:was )?(?:reached|exceeded|hit)\b"
-    r"|\brate[- ]limited\b|\bAPI Error\b|\bbalance is too low\b|\binsufficient (?:credits?|quota|balance)\b|\bprompt is too long\b|\b(?:context|tokens?) (?:window|length|limit)[^\n]{0,20} exceeded\b"
-    r"|\bNot logged in\b|\bOAuth token (?:has )?expired\b|\bissue with the selected model\b|\bmodel is (?:currently )?overloaded\b|\b(?:NotFound|APIConnection|RateLimit|Authentication|ContextWindowExceeded)Error\b"
-    r"|\bstream (?:disconnected|error)\b)[^\n]{0,160}",
+    r"^[^\n]{0,160}?(?:\b(?:hit|reached|exceeded) (?:your|the|my) (?:[\w-]+ ){0,3}(?:limit|quota)\b|\b(?:usage|session|weekly|daily|rate|spend(?:ing)?) limit (?:was )?(?:reached|exceeded|hit)\b|\brate[- ]limited\b|\bAPI Error\b|\bbalance is too low\b|\binsufficient (?:credits?|quota|balance)\b|\bprompt is too long\b|\b(?:context|tokens?) (?:window|length|limit)[^\n]{0,20} exceeded\b|\bNot logged in\b|\bOAuth token (?:has )?expired\b|\bissue with the selected model\b|\bmodel is (?:currently )?overloaded\b|\b(?:NotFound|APIConnection|RateLimit|Authentication|ContextWindowExceeded)Error\b|\bstream (?:disconnected|error)\b)[^\n]{0,160}",
     re.IGNORECASE | re.MULTILINE,
 )
 #: A short answer that reports what was done.
@@ -189,6 +198,10 @@ PUT_OFF = _words(
     r"\b(?:pick|come back to|revisit|tackle|handle|address|do|fix|look at)\b[^.?!]{0,40}\b(?:later|in (?:the )?future|another time)\b|\b(?:separate|future|later|follow-?up) (?:phase|pr|issue|session|task)\b"
     r"|\bmachen wir später\b|\bspäter (?:angehen|erledigen)\b|\bon verra plus tard\b|\bplus tard\b|\bmás (?:tarde|adelante)\b|後で|また今度|以后再|稍后再|之后再"
 )
+#: Work that is done and still has to be committed, pushed, merged or released.
+NOT_RELEASED = _words(
+    rf"\b{NOT_YET} (?:been )?(?:pushed|committed|merged|released|deployed)\b|\b(?:uncommitted|unpushed|unmerged)\b|\b(?:don['’]t forget|remember) to (?:commit|push|merge|deploy|tag)\b|\b(?:commit|push|merge|tag) (?:\w+ ){{0,3}}when(?:ever)? you(?:['’]re| are)? ready\b|\bnoch nicht (?:gepusht|committet|gemergt|deployt)\b|\bpas encore (?:poussé|commité|fusionné|déployé)|\b(?:aún|todavía|ainda) (?:no|não) (?:se ha |foi )?(?:subid|confirmad|fusionad|desplegad|enviad|commit)\w*|(?:未|まだ)(?:プッシュ|コミット|マージ)|(?:别忘了|记得|尚未|还没有?|未)[^。，\n]{{0,20}}(?:推送|提交|合并|发布|push|commit)"
+)
 #: A sentence that leaves something for another turn.
 LASTING = _words(
     r"\bif you(?:['’]d| would)? (?:like|want|prefer|wish)\b.{0,160}\b(?:i can|i['’]ll|i could|me to|let me know|tell me)\b|\b(?:let me know|tell me) (?:if|when|whether)\b|\bsay (?:the )?word\b",
@@ -197,7 +210,7 @@ LASTING = _words(
     r"\bwenn du (?:willst|möchtest)|\bfalls du\b|\bbescheid\b|\bnächster schritt\b|\bspäter\b|\bnoch (?:offen|nicht (?:gepusht|committet))\b",
     r"\bsi (?:tu (?:veux|préfères)|vous (?:voulez|souhaitez|préférez))\b|\bdi(?:s|tes)-moi\b|\bprochaine étape\b|\bplus tard\b|\breste à\b",
     r"\bsi (?:quieres|prefieres|lo deseas)\b|\bavísame\b|\bdime si\b|\bpróximo paso\b|\bmás adelante\b|\bqueda(?:n)? por\b|\bpendiente",
-    r"必要(?:であれば|なら)|ご希望|次のステップ|今後|後ほど|別途|未(?:対応|実装)|如果(?:你|您)?(?:需要|想|希望)|下一步|后续|稍后|以后|尚未|还没",
+    r"必要(?:であれば|なら)|ご希望|次のステップ|今後|後ほど|別途|未(?:対応|実装)|如果(?:你|您)?(?:需要|想|希望)|下一步|后续(?=[^。，,；]{0,4}(?:可以?|再|还?需|工作|计划|版本|迭代|补|优化|扩展|任务|改进))|稍后|(?<!便于)(?<!方便)(?<!以便)以后|尚未|还没有?(?=实现|处理|添加|支持|提供|完成|接入|测试|做)",
 )
 THANKS = _words(
     r"\W*(?:(?:ok(?:ay)?|great|perfect|awesome|nice|cool|good|excellent|super|prima|parfait|perfecto|genial)\b\W*)*"
@@ -413,7 +426,7 @@ TROUBLE_CJK = lazy_pattern(
     r"直って(?:い)?(?:ない|ません)|表示され(?:ない|ません)|壊れて|うまくいかない|うまくいきません|"
     r"不工作|还是(?:不行|报错|失败|有问题|崩溃|不对)|仍然(?:报错|失败|崩溃|不行)|报错了|又报错|崩溃了|失败了|跑不起来|无法(?:运行|启动|编译|打开|加载|显示)|不能(?:运行|启动|编译)|没有显示|不显示|出错了"
 )
-CONDITION_CJK = lazy_pattern(r"場合|たら|れば|ように|しないで|如果|假如|是否|要是|避免|防止|确保|不要|请勿|的话|以免")
+CONDITION_CJK = lazy_pattern(r"場合|たら|れば|ように|しないで|如果|假如|是否|有没有|有無|かどうか|要是|避免|防止|确保|不要|请勿|的话|以免")
 #: What an answer says about a change of which nobody knows yet whether it helped, or which did not.
 NOT_VERIFIED = _words(
     r"\b(?:not|never|n['’]t)(?: yet| been| fully| actually| able to| possible to)* (?:verif(?:y|ied)|test(?:ed)?|confirm(?:ed)?|reproduced?)\b|\b(?:un(?:tested|verified)|partial(?:ly)? (?:fix|solv|resolv)\w*)\b",
@@ -497,61 +510,3 @@ IDLE_REPLY = lazy_pattern(
     r"^(?:continue|go on|weiter|thanks?|thank you|done|hi|hello|\[|/|<|what|why|how|where|when|who|which|is|are|can|could|did|does|it|i['’]?m|there|still)\b|^[\[</]",
     re.I,
 )
-
-#: The small words that tell languages apart.
-LANGUAGE_WORDS = {
-    "en": frozenset(
-        "the and is was were to of for with not in that by from be are it this which has have should will they their there what why how "
-        "because into cannot out an or only when after before at on as its been but you your we can".split()
-    ),
-    "de": frozenset(
-        "der die das und ist wurde wurden nicht mit für auf ein eine einen den dem des von zu zum zur im werden soll sollen wird sich auch "
-        "aus bei noch nach als oder kein keine ohne sind war hat haben dass ich du wir sie es laut nur alle alles".split()
-    ),
-    "fr": frozenset(
-        "le la les des et est pour dans avec une un du de que sur pas qui a été au aux en ne se ce cette sont il elle par mais plus sans "
-        "je tu nous vous l d n qu c tout tous y ont".split()
-    ),
-    "es": frozenset(
-        "el la los las y es para con una un del de que por no se en fue al lo como más sin está son su sus ya pero cuando hay le qué "
-        "este esta yo hacer ha han quiere".split()
-    ),
-    "pt": frozenset(
-        "o a os as e é para com uma um do da dos das que não no na nos nas foi por se em ao mais sem está são seu sua já mas quando há "
-        "este esta eu isso ele pelo pela deixa só agora".split()
-    ),
-}
-#: Names of languages, which a statement in another language writes in its own way.
-LANGUAGE_NAMES = frozenset(
-    "English German French Spanish Portuguese Italian Japanese Chinese Korean Russian Mandarin Latin Markdown Monday Tuesday Wednesday Thursday Friday Saturday "
-    "Sunday January February March April June July August September October November December".split()
-)
-#: Pairs of words that rule each other out: what is the one is not the other.
-OPPOSITES = tuple(
-    (_words(one), _words(other))
-    for one, other in (
-        (r"\b(?:keep(?:s|ing)?|kept|retain(?:s|ed|ing)?|stay(?:s|ed)?|remain(?:s|ed)?|preserve[sd]?|behalten|beibehalten|bleib\w*|garder?|gardée?s?|conserv\w+|mantener|mantenid\w+|manter|mantid[oa]s?)\b|保留|残す|残し|維持|유지",
-         r"\b(?:remov(?:e[sd]?|ing)|delet(?:e[sd]?|ing)|drop(?:s|ped|ping)?|get(?:s|ting)? rid of|discard(?:s|ed)?|entfern\w*|lösch\w*|supprim\w+|retir(?:er?|ée?s?)|elimin\w+|borr(?:ar|ad\w+)|quitar|remov(?:er|id\w+)|apagar?)\b|删除|移除|去掉|削除|除去|삭제"),
-        (r"\b(?:show(?:s|n|ed|ing)?|display(?:s|ed|ing)?|visible|anzeig\w*|sichtbar|affich\w+|mostrar|muestra\w*|visível)\b|显示|表示(?:する|し|さ)",
-         r"\b(?:hid(?:e|es|den|ing)|suppress(?:es|ed|ing)?|invisible|ausblend\w*|versteck\w*|masqu\w+|ocult\w+|escond\w+)\b|隐藏|非表示|隠"),
-        (r"\b(?:public|öffentlich\w*|publi(?:c|que)s?|públic[oa]s?)\b|公开的?|公開", r"\b(?:private|privat\w*|privée?s?|privad[oa]s?)\b|私有|非公開|プライベート"),
-        (r"\b(?:enabl(?:e[sd]?|ing)|activat(?:e[sd]?|ing)|turn(?:s|ed|ing)? on|switched on|aktivier\w*|eingeschaltet|activ(?:er?|ée?s?|ar|ad[oa]s?)|habilitad?\w*|ativ(?:ar|ad[oa]s?))\b|启用|有効|활성화",
-         r"\b(?:disabl(?:e[sd]?|ing)|deactivat(?:e[sd]?|ing)|turn(?:s|ed|ing)? off|switched off|deaktivier\w*|abgeschaltet|désactiv\w+|desactiv\w+|deshabilit\w+|desativ\w+)\b|禁用|停用|無効|비활성"),
-        (r"\b(?:increas(?:e[sd]?|ing)|rais(?:e[sd]?|ing)|grow(?:s|n|ing)?|larger|bigger|higher|longer|erhöh\w*|größer|höher|länger|augment\w+|aument\w+|mayor|maior)\b|增加|增大|变大|放大|増や|大きく|늘",
-         r"\b(?:decreas(?:e[sd]?|ing)|reduc(?:e[sd]?|ing)|lower(?:s|ed|ing)?|shrink(?:s|ing)?|smaller|shorter|verringer\w*|kleiner|kürzer|niedriger|rédui\w+|diminu\w+|reduc\w+|menor)\b|减少|减小|变小|缩小|減ら|小さく|줄"),
-        (r"\b(?:horizontal\w*|level|waagerecht)\b|水平|横向", r"\b(?:vertical\w*|tilt(?:s|ed|ing)?|slant\w*|senkrecht|vertikal|schräg|inclin\w+)\b|垂直|倾斜|竖|斜め|傾"),
-        (r"\b(?:automatic(?:ally)?|automatisch\w*|automatique\w*|automátic\w+)\b|自动|自動", r"\b(?:manual(?:ly)?|by hand|manuell\w*|von Hand|manuelle?(?:ment)?)\b|手动|手動"),
-        (r"\b(?:synchron(?:ous|ously|e)?|sync)\b|同期", r"\b(?:async(?:hronous|hronously)?|asynchron\w*)\b|非同期"),
-        (r"\b(?:local(?:ly)?|lokal\w*|locale?s?|localmente)\b|本地|ローカル", r"\b(?:remote(?:ly)?|entfernt\w*|distante?s?|remot[oa]s?)\b|远程|リモート"),
-        (r"\b(?:includ(?:e[sd]?|ing)|einschließ\w*|inclu(?:re|s|ent|ir|ye|id[oa]))\b|包含|包括|含め", r"\b(?:exclud(?:e[sd]?|ing)|ausschließ\w*|exclu(?:re|s|ent|ir|ye|id[oa]))\b|排除|除外|除く"),
-        (r"\b(?:match(?:es|ed|ing)?|identical|consistent|agrees? with|in line with|überein\w*|identisch\w*|conforme?s?|coincid\w+|idéntic\w+)\b|一致(?!し(?:ない|て(?:い)?ない))|相符",
-         r"\b(?:mismatch\w*|differ(?:s|ed|ent|ence|ences|ing)?|diverg\w+|inconsisten\w+|deviat\w+|abweich\w*|unterschied\w*|différ\w+|difier\w+|diferen\w+)\b|不一致|不符|差异|差分|ズレ|ずれ|異なる"),
-        (r"\b(?:light|hell\w*|clair\w*|clar[oa]s?)\b|浅色|ライト", r"\b(?:dark|dunk\w*|sombre\w*|oscur[oa]s?|escur[oa]s?)\b|深色|暗色|ダーク"),
-        (r"\b(?:optional(?:ly)?|facultati\w+|opcional\w*)\b|可选|任意", r"\b(?:mandatory|required|compulsory|obligator\w+|verpflichtend\w*|obligatoire\w*)\b|必填|必须|必須"),
-        (r"\b(?:left|links|gauche|izquierd\w+|esquerd\w+)\b|左", r"\b(?:right[- ](?:hand|side|corner)|on the right|rechts|droite|derech[oa]|direit[oa])\b|右"),
-    )
-)  # fmt: skip
-#: Words that replace one thing by another: what stands before them is new, what follows is old.
-IN_PLACE_OF = _words(r"\b(?:instead of|rather than|in place of|statt|anstatt|anstelle von|au lieu de|plutôt que|en (?:lugar|vez) de|em vez de)\b|而不是|而非|代わりに|ではなく")
-#: Says that something is as it was.
-STILL = _words(r"\b(?:still|remains?|unchanged|weiterhin|immer noch|bleibt|toujours|reste|sigue|todavía|aún|continua|ainda)\b|仍|还是|依旧|まだ|のまま|여전히")

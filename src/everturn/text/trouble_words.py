@@ -23,6 +23,11 @@ PASTED_ERROR = lazy_pattern(
     r"|[^\n]{0,120}\bfailed to\b[^\n]{3,300})$",
     re.IGNORECASE | re.MULTILINE,
 )
+#: The summary of a test runner with failures.
+PASTED_SUMMARY = lazy_pattern(
+    r"^[ \t]*(?:(?:Tests?|Test Files|Test Suites):?[ \t]{1,8}[1-9]\d{0,6} failed\b|[=✖✗❌×• ]{0,100}[1-9]\d{0,6} (?:failed|failing)\b(?:,| \||$)|FAILED \((?:failures|errors)=)[^\n]{0,200}$",
+    re.MULTILINE,
+)
 #: How an error begins where no one has caught it: in a browser, a trace, a build.
 UNCAUGHT = lazy_pattern(
     r"^[^\n]{0,120}?(?:\bUncaught \S[^\n]{3,300}|\b[A-Z]\w*(?:Error|Exception)\b(?: \[\w+\])?: [^\n]{3,300}|\bTraceback \(most recent[^\n]*|\bUnhandled [A-Z][^\n]{3,300}"
@@ -122,7 +127,7 @@ DOUBTS = lazy_pattern(
 # --- what an answer says of its own calls ---
 ADMITS = lazy_pattern(
     r"\b(?:fail(?:s|ed|ing|ure|ures)?|could(?:n['’]t| not)|can(?:not|['’]t)|unable to|(?:did|does|do|was|were|is)(?:n['’]t| not) (?:work|run|start|succeed|able|possible|complete|available|running)\w*|blocked|denied|refused|crash(?:es|ed)?"
-    r"|unsuccessful|errors?|timed out|fehlgeschlagen|schlug fehl|scheiter\w+|konnte nicht|échou\w+|échec|erreur|n['’]a pas pu|impossible|fall(?:ó|a|aron)|no (?:pude|se pudo|pudo)|falh(?:ou|a|aram)|não (?:foi possível|consegui)|erro|non (?:è riuscito|riesco)|fallit\w)\b"
+    r"|unsuccessful|errors?|pre-existing issues?|timed out|fehlgeschlagen|schlug fehl|scheiter\w+|konnte nicht|échou\w+|échec|erreur|n['’]a pas pu|impossible|fall(?:ó|a|aron)|no (?:pude|se pudo|pudo)|falh(?:ou|a|aram)|não (?:foi possível|consegui)|erro|non (?:è riuscito|riesco)|fallit\w)\b"
     r"|失敗|できません|できなかった|エラー|失败|未成功|无法|報錯|报错|错误|실패|오류|не удалось|ошибк",
     re.IGNORECASE,
 )
@@ -173,9 +178,9 @@ _EMPTY = (
     r"bitte|hilf|mir|kannst|du|das|den|die|diesen|dieses|beheb(?:e|en)|l[öo]se|fehler|problem|behebe|mal|an|schau"
 )
 NO_OBJECT = lazy_pattern(
-    rf"(?:\s|[\W\d_]|\[image[^\]\n]{{0,20}}\]|\b(?:{_EMPTY})\b"
-    r"|请|帮我?|帮忙|修复|解决|处理|检查|看看?|一下|这个|这|那个|那|问题|错误|报错|的|吧|了|下|还是|有|為什麼|为什么|怎么|回事|怎么办|如何"
-    r"|これ|この|それ|エラー|問題|を|が|の|は|です|ます|か|直し|修正し|解決し|見|教え|助け|て|ください|くれ|お願いします|してほしい|なぜ|どうして){1,80}",
+    rf"\[image[^\]\n]{{0,20}}\]|\b(?:{_EMPTY})\b"
+    r"|请|帮我?|帮忙|修复|解决|处理|检查|看看?|一下|这个|这|那个|那|问题|错误|报错|的|吧|了|下|还是|仍然|有|并|没有?|任何|反应|再|為什麼|为什么|怎么|回事|怎么办|如何"
+    r"|これ|この|それ|エラー|問題|を|が|の|は|です|ます|か|直し|修正し|解決し|見|教え|助け|て|ください|くれ|お願いします|してほしい|なぜ|どうして",
     re.IGNORECASE,
 )
 #: How an answer begins that only says what it will do, or agrees.
@@ -183,5 +188,18 @@ ONLY_BEGINS = lazy_pattern(
     r"(?:(?:ok(?:ay)?|sure|great|perfect|certainly|of course|alright|right|yes|good|got it|understood|absolutely|excellent|thanks|thank you|sorry|claro|vale|perfecto|bien s[ûu]r|d['’]accord|parfait|gern|klar|natürlich|verstanden|好的|当然|明白了|了解|はい|承知|もちろん)\b[\s,.!—–:。、，！-]*)*"
     r"(?:i['’]ll|i will|i['’]m|i am|let me|let['’]s|first,?|now,? |to (?:fix|help|do)|you['’]re|your? (?:are|is)|here['’]s|here is|here are|i can|i need|i['’]d|i see|i understand|looking|checking|reading|analy[sz]ing|investigating|"
     r"je (?:vais|suis)|ich (?:werde|schaue|sehe)|lass|voy a|vou|deixe|permíteme|vamos|まず|これから|確認し|見て|调?我来|我先|让我|我会|我将|我现在|首先|先|正在|接下来)|(?:ok(?:ay)?|sure|好的|了解|はい)[\W]*$",
+    re.IGNORECASE,
+)
+#: A request that only has something looked at.
+ONLY_LOOKS = lazy_pattern(
+    r"\W*(?:please |can you |could you |kannst du |peux-tu |puedes |pode )?(?:look|check|scan|review|read|analy[sz]e|explain|understand|see|show|list|go through|explore|study|summari[sz]e|tell me|"
+    r"schau|pr[üu]fe?|lies|erkl[äa]re?|zeig|analysiere|regarde|lis|analyse|explique|montre|v[ée]rifie|mira|revisa|lee|analiza|explica|muestra|olha|veja|leia|analis[ae]|explique)\b"
+    r"|查看|看看|看一下|检查|阅读|分析|了解|解释|总结|調べ|見て|確認し|説明|読",
+    re.IGNORECASE,
+)
+#: A sentence that demands something without an order.
+DEMANDS = lazy_pattern(
+    r"\b(?:should|must|needs? to|need(?:s|ed)?|has to|have to|want(?:s|ed)?|would like|soll(?:te|ten|en)?|muss|müssen|doit|doivent|devrait|il faut|debe|deben|debería|tiene que|deve|devem|precisa)\b"
+    r"|应该|需要|必须|要求|べき|必要|してほしい|たい",
     re.IGNORECASE,
 )
