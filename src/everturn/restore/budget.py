@@ -5,7 +5,7 @@ up when its section has had its share up to its middle, so a long list does not 
 rest. What is only noise beside the rest waits until they have had their fill. The order does not depend on the budget, and a document holds
 a beginning of it: more room never shows less.
 
-Names have a room of their own, at most `_NAMES_MOST` tokens, unless there is nothing else to show. A name that
+Names have a room of their own, at most `_NAMES_MOST` tokens: more of them say nothing, even if there is nothing else to show. A name that
 stands in another statement is not repeated.
 """
 
@@ -72,10 +72,9 @@ def fit_document(document: Document, room: float, terms: Terms) -> Document:
     told = order_entries([one for one in entries if one.key != NAMES])
     names = order_entries([one for one in entries if one.key == NAMES])
     reserved = max(0.0, min(_NAMES_SHARE * room, _NAMES_MOST)) if names else 0.0
-    kept, left = _take(told, room - reserved, terms)
+    kept = _take(told, room - reserved, terms)
     if names:
-        spare = left if len(kept) == len(told) else 0.0  # there is nothing else to show
-        kept += _take_names(names, reserved + spare - terms.heading(NAMES), kept, terms)
+        kept += _take_names(names, reserved - terms.heading(NAMES), kept, terms)
     return keep_entries(document, kept)
 
 
@@ -98,8 +97,8 @@ def order_entries(entries: list[Entry]) -> list[Entry]:
     return [one for _, _, one in sorted(due, key=lambda one: one[:2])]
 
 
-def _take(entries: list[Entry], room: float, terms: Terms) -> tuple[list[Entry], float]:
-    """Return the statements that fit, up to the first that does not, and the room that is left; of that one, as much as fits."""
+def _take(entries: list[Entry], room: float, terms: Terms) -> list[Entry]:
+    """Return the statements that fit, up to the first that does not; of that one, as much as fits."""
     kept: list[Entry] = []
     headed: set[str] = set()
     for raw in entries:
@@ -107,11 +106,11 @@ def _take(entries: list[Entry], room: float, terms: Terms) -> tuple[list[Entry],
         left = room - (0.0 if one.key in headed else terms.heading(one.key))
         price = terms.price(one.key, one.statement)
         if price > left:
-            return kept + _beginning(one, left, terms.price), 0.0
+            return kept + _beginning(one, left, terms.price)
         room = left - price
         headed.add(one.key)
         kept.append(one)
-    return kept, room
+    return kept
 
 
 def _beginning(one: Entry, room: float, price: Price) -> list[Entry]:

@@ -111,7 +111,7 @@ def _thin_entry(entry: DecisionEntry, room: int) -> DecisionEntry:
     return replace(entry, passages=tuple(one for one in entry.passages if one in kept))
 
 
-_LIKELY, _BESIDE = -1.25, -2.3  # log-odds that the likeliest passage of an entry needs, and those beside it
+_LIKELY, _BESIDE = -1.55, -2.35  # log-odds that the likeliest passage of an entry needs, and those beside it
 _MOST = 8  # passages of an entry
 _ALL_ROOM, _MOST_ROOM, _LEAST_ROOM = 6_000, 1_600, 600  # bytes of all passages, and of those of an entry
 

@@ -166,6 +166,14 @@ AT_ONCE = _words(
     r"(?:now )?let me (?!know)|now,? i['’]?ll\b|i['’]ll now\b|i['’]m (?:now )?going to\b|(?:now )?(?:verifying|checking|running|fetching|reading|writing|creating|updating|fixing|adding|implementing|testing)\b(?=[^\n]{0,40}$)"
     r"|je vais maintenant|ich werde jetzt|ahora voy a|これから|接下来我|让我"
 )
+#: The beginning of a sentence that announces what its author is about to do or look at.
+ANNOUNCED = _words(
+    r"\W{0,4}(?:(?:now|next|first|then|great|perfect|good|ok(?:ay)?)[,!.:]? )?(?:let me\b|let['’]s (?:check|look|see|verify|start)\b|I(?:['’]m| am) (?:now )?(?:going to|planning|considering|exploring|examining|looking|checking)\b|I(?:['’]ll| will) (?:now |first |also )?(?:check|look|verify|start|prepare|explore|examine|read|inspect)\b)",
+    r"\W{0,4}(?:jetzt |nun |als nächstes )?(?:ich (?:prüfe|schaue|sehe mir|beginne)|lass(?:en sie)? mich)\b",
+    r"\W{0,4}(?:maintenant[, ]+)?(?:je vais (?:vérifier|regarder|commencer)|laissez-moi|laisse-moi)\b",
+    r"\W{0,4}(?:ahora )?(?:voy a (?:revisar|ver|verificar|comprobar|empezar)|déjame|vou (?:verificar|analisar|ver)|deixe-me)\b",
+    r"\W{0,4}(?:现在|接下来|下面|首先|好的)?[，,]?\s?(?:正在|让我|我来|我先)", r"\W{0,4}(?:まず|次に|では)?、?[^。\n]{0,60}(?:確認します|確認中です|調べます|読み込みます)",
+)  # fmt: skip
 #: What could be or is recommended, as opposed to what is.
 WOULD_BE = _words(
     r"\b(?:would|could|might|recommend\w{0,5}|suggest\w{0,4})\b",
