@@ -24,15 +24,20 @@ from everturn.derive.intent import is_role, read_command, word_count
 from everturn.derive.open_sentences import is_question, load_weights, message_marks, sentence_features, sum_weights
 from everturn.text.lazy_pattern import lazy_pattern
 from everturn.text.printable import one_line
-from everturn.text.rule_words import ENGLISH, MEANINGS, OTHER_LATIN, RULE, RULES_ABOVE, STRICT
-from everturn.text.sentences import Sentence, split_sentences
-from everturn.text.stance_words import (
-    CHOICE,
+from everturn.text.rule_words import (
     CORRECTION,
+    ENGLISH,
     LIMIT,
     LISTED_ORDER,
+    MEANINGS,
+    OTHER_LATIN,
     OTHER_RULE,
+    RULE,
+    RULES_ABOVE,
+    STRICT,
 )
+from everturn.text.sentences import Sentence, split_sentences
+from everturn.text.stance_words import CHOICE
 
 #: Longest excerpt of a text kept in a state.
 LONGEST = 200
@@ -114,7 +119,7 @@ def find_file_rules(text: str) -> list[DecisionMark]:
 _SHORT_FILE, _FILE_RULES_TOLD = 300, 4  # characters of a file that lists nothing but rules; rules of a file
 #: How clients tell what the file says.
 _FILE_RULES = lazy_pattern(
-    r"\s*(?:# AGENTS\.md instructions for[^\n]{0,400}\s+<INSTRUCTIONS>|<user_instructions>|[^\n]{0,400}\b(?:CLAUDE|AGENTS|GEMINI)\.md\n)"
+    r"\s*(?:# AGENTS\.md instructions for[^\n]{0,400}\s+<INSTRUCTIONS>|<user_instructions>|[^\n]{0,400}\b(?!README|CHANGELOG|LICENSE)[A-Z]{4,12}\.md\n)"
     r"(?P<body>.{0,24000}?)(?:</INSTRUCTIONS>|</user_instructions>|\Z)",
     re.DOTALL,
 )
