@@ -29,7 +29,7 @@ _SHORTEST, _LONGEST = 3, 80
 _CITED = 1.5  # tokens of a citation that several names share
 _WEIGHED = 3  # times the names that are wanted
 _FAMILY = 0.5  # log-odds that each name of a family takes from the next one
-_LEAST_ODDS = -3.3  # log-odds that a name needs to be shown
+_LEAST_ODDS = -3.8  # log-odds that a name needs to be shown
 _OUTPUTS = 3  # calls: what version control says of the work is worth as much as a name in so many
 
 _QUOTED = lazy_pattern(r"`([^`\n]{3,50})`")
