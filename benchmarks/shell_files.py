@@ -12,7 +12,9 @@ import argparse
 import os
 import random
 import subprocess
+import tarfile
 import tempfile
+import zipfile
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -33,12 +35,16 @@ _CHANGES = (
     "for f in {a} {b}; do echo end >> \"$f\"; done", "F={a}; echo new >> \"$F\"", "sort {a} -o {n}", "awk '{{print $1}}' {a} > {n} && mv {n} {a}",
     "ln -s {x} {n}", "tr a-z A-Z < {a} > {n}", "test -f {a} && echo there >> {a}", "if [ -f {a} ]; then echo x >> {a}; fi",
     "head -1 {a} | tee {n}", "echo '#' | cat - {a} > {n}", "cp -r {d} copied", "bash -c 'echo x > made.txt'", "(cd {d} && echo x > inner.txt)",
+    "unzip -o {root}/few.zip", "unzip {root}/many.zip", "unzip -o {root}/few.zip -d {e}", "tar -xvf {root}/few.tar", "tar xvf {root}/many.tar", "tar -xvf {root}/few.tar -C {e}",
+    "mv {d} moved", "rm -rf {d}/", "git init -q . && git add {a} && git rm -q -f {a}", "git init -q . && git add {a} && git mv {a} {n}", "awk '{{print $1}}' {a} > {n} && mv {n} Makefile",
 )  # fmt: skip
 _READS = (
     "cat {a}", "grep -n old {a}", "ls {d} > /dev/null", "wc -l {a} {b}", "sed -n '1,5p' {a}", "head -3 {a} | tail -1", "diff {a} {b}; true",
     "echo 'rm {a}'", "find . -name '*.py'", "test -f nothing.txt || echo missing", "stat {a} 2>&1 | head -2", "rm nothing.py 2>/dev/null; true",
     "python3 -c \"print(open({na!r}).read())\"", "sed 's/old/new/' {a}", "mv nothing.md other.md; true", "cat nothing.txt >> /dev/null",
 )  # fmt: skip
+#: Archives to unpack, made outside the folder: their names, and what is in them.
+_ARCHIVES = {"few": ("boxes/a.py", "boxes/b.md"), "many": tuple(f"crate/{number}/lamp.py" for number in range(8))}
 #: The words of these do not name the files that they change: nothing wrong may be said, and recall leaves them out.
 _UNNAMED = (
     "split -l 1 {a} part_", "find {d} -name '*.md' -delete", "rm -f {d}/*.json", "sed -i 's/old/new/g' {d}/*", "gzip -k {a}",
@@ -78,6 +84,7 @@ def measure_commands(commands: int, seed: int) -> ShellScore:
     for _ in range(commands):
         with tempfile.TemporaryDirectory() as name:
             root = Path(name)
+            root = root / "work"
             files = _plant_files(root, chance)
             is_named = chance.random() < 0.85
             command = random_command(chance, files) if is_named else _fill(chance, chance.choice(_UNNAMED), files, "")
@@ -101,6 +108,14 @@ def _plant_files(root: Path, chance: random.Random) -> list[str]:
         for name in chance.sample(_NAMES, 3):
             files.append(f"{folder}/{name}")
             (root / folder / name).write_text(f"old text of {name}\nold line two\nx {chance.random()}\n")
+    for name, members in _ARCHIVES.items():
+        with (
+            zipfile.ZipFile(root.parent / f"{name}.zip", "w") as packed,
+            tarfile.open(root.parent / f"{name}.tar", "w") as taped,
+        ):
+            for member in members:
+                packed.writestr(member, f"text of {member}")
+                taped.addfile(tarfile.TarInfo(member))
     return files
 
 
@@ -125,7 +140,8 @@ def _fill(chance: random.Random, form: str, left: list[str], folder: str) -> str
     two = left.pop() if "{b}" in form and left else one
     d, e = (".", ".") if folder else chance.sample(_FOLDERS[1:], 2)
     new = f"{'' if folder else chance.choice(('', 'src/', 'docs/'))}new{chance.randrange(1000)}.txt"
-    values = {"a": _quote(one), "b": _quote(two), "n": new, "d": _quote(d), "e": _quote(e)}
+    root = ".." if not folder else "/".join([".."] * (folder.count("/") + 2))
+    values = {"root": root, "a": _quote(one), "b": _quote(two), "n": new, "d": _quote(d), "e": _quote(e)}
     return form.format(**values, x="target", na=one)
 
 
@@ -165,6 +181,7 @@ def _said_files(
 
 def _contents(root: Path) -> dict[str, bytes]:
     found = (path for path in root.rglob("*") if path.is_symlink() or path.is_file())
+    found = (path for path in found if ".git" not in path.parts)
     return {
         str(path.relative_to(root)): os.readlink(path).encode() if path.is_symlink() else path.read_bytes()
         for path in found

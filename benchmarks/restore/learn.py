@@ -93,7 +93,7 @@ class Task(NamedTuple):
 
 TASKS = {
     "open_sentences": Task(-1.4, 0.3),
-    "rules": Task(-0.2, 0.3),
+    "rules": Task(-0.4, 0.6),
     "reports": Task(0.3, 0.5),
     "choices": Task(-2.0, 0.5, 10.0, 0.05, whole=False),  # with them, sessions of other readers were told worse
 }

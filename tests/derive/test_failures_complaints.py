@@ -217,3 +217,36 @@ def test_learnt_weights_find_reports_that_no_pattern_knows(text: str) -> None:
 def test_what_demands_doubts_or_confirms_is_no_report_whatever_the_weights_say(text: str) -> None:
     found = find_complaint(text)
     assert found is None or not found.sure
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "O botão não aparece quando clico no cais.",
+        "Non funziona il faro.",
+        "Кнопка не нажимается",
+        "- пропала история рейсов",
+        "버튼이 안 돼요",
+        "还是只有红灯没有绿灯",
+        "still only the red lamp",
+    ],
+)
+def test_more_languages_and_short_repetitions_are_reports(text: str) -> None:
+    found = find_complaint(text)
+    assert found is not None
+    assert found.sure
+
+
+@pytest.mark.parametrize(
+    "text",
+    ["Se não funciona, mostra um aviso.", "Если не работает, покажи текст.", "Non funziona?", "检查一下有没有缺少的灯"],
+)
+def test_conditions_and_questions_of_more_languages_are_none(text: str) -> None:
+    found = find_complaint(text)
+    assert found is None or not found.sure
+
+
+def test_a_pasted_summary_of_tests_is_a_report_about_them() -> None:
+    found = find_complaint("look\n Test Files  1 failed | 3 passed (4)\n      Tests  4 failed | 817 passed (821)\n")
+    assert found is not None
+    assert found.kinds == ("test",)

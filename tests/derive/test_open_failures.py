@@ -403,3 +403,24 @@ def test_a_script_among_temporary_files_is_no_program_of_the_project() -> None:
         == len(folded(("python /tmp/shop/test_cart.py", crash, 1)))
         == 1
     )
+
+
+def test_who_builds_on_a_name_of_the_error_has_seen_it_work() -> None:
+    report = Complaint("NameError: name 'pier_table' is not defined", terms=("pier",))
+
+    def kept(said: str) -> int:
+        known = advance_failures((), [FailureEvent(0, complaint=report, said=report.text)], 0)
+        return len(advance_failures(known, [FailureEvent(10, said=said)], 1))
+
+    assert kept("Can you add a column to the pier_table?") == kept("Sort pier_table by name.") == 0
+    assert kept("What is the pier_table?") == kept("pier_table is still empty") == kept("Go on with the harbour.") == 1
+
+
+def test_a_program_that_says_error_has_failed_even_with_status_0() -> None:
+    assert verdicts("./dock.sh --json", "ERROR: two quays are named 001\n{}") == [("program", "failed")]
+    assert verdicts("./dock.sh --json", "12 quays\n{}") == [("program", "passed")]
+
+
+def test_what_is_put_away_may_be_lost() -> None:
+    assert verdicts("git stash pop", "fatal: 'refs/stash@{0}' is not a stash-like commit", 1) == [("merge", "failed")]
+    assert verdicts("git stash && pytest; git stash pop", "x") == []

@@ -12,6 +12,7 @@ from everturn.derive.decisions import (
     MAX_LISTED,
     MEANING_OF,
     find_decisions,
+    find_file_rules,
     item_leads,
     language_group,
     rule_features,
@@ -47,11 +48,43 @@ def test_only_items_have_a_line_above() -> None:
     assert item_leads(list(split_sentences(text))) == ["", "Avoid:", "Avoid:", "", ""]
 
 
-def test_of_the_body_of_a_command_only_what_was_typed_behind_it_counts() -> None:
-    steps = "\n".join(f"- You MUST write pier {number} and NEVER ask the user for more." for number in range(40))
-    body = "## User Input\n\n```text\n{}\n```\n\nYou **MUST** consider the user input.\n\n## Outline\n\n" + steps
-    assert rules_in(body.format("Never change the tide tables.")) == ["Never change the tide tables."]
-    assert rules_in(body.format("$ARGUMENTS")) == []
+STEPS = "\n".join(f"- You MUST write pier {number} and NEVER ask the user for more." for number in range(40))
+BODY = "## User Input\n\n```text\n{}\n```\n\nYou **MUST** consider the user input.\n\n## Outline\n\n" + STEPS
+
+
+@pytest.mark.parametrize("end", ["\n", "\r\n"])
+def test_of_the_body_of_a_command_what_was_typed_behind_it_counts(end: str) -> None:
+    typed = BODY.format("Never change the tide tables.").replace("\n", end)
+    assert rules_in(typed) == ["Never change the tide tables."]
+    assert rules_in(BODY.format("$ARGUMENTS")) == []
+
+
+def test_of_the_body_of_a_command_the_lists_of_rules_count_too() -> None:
+    body = BODY.format("Add a ferry.") + "\n\n## Key rules\n\n- Use absolute paths\n- ERROR on a missing pier\n"
+    assert [(one.text, one.kind) for one in find_decisions(body)] == [
+        ("Key rules: Use absolute paths", "command"),
+        ("ERROR on a missing pier", "command"),
+    ]
+
+
+def test_a_list_under_a_line_that_demands_is_rules_as_a_whole() -> None:
+    text = "Plan the harbour.\n\nThe plan must include:\n1) a table of piers\n2) the costs of each pier\n\nThe end."
+    assert rules_in(text) == ["The plan must include: a table of piers", "the costs of each pier"]
+
+
+def test_of_an_instruction_file_what_is_strict_counts_and_all_of_a_short_one() -> None:
+    head = "# AGENTS.md instructions for /harbour\n\n<INSTRUCTIONS>\n{}\n</INSTRUCTIONS>"
+    assert [one.text for one in find_file_rules(head.format("Answer in German\nWrite short sentences"))] == [
+        "Answer in German",
+        "Write short sentences",
+    ]
+    long = (
+        "# Harbour\n\n"
+        + "The ferry leaves at noon. " * 40
+        + "\n\n- Never dredge at night\n\n## Skills\n\nAlways ask.\n"
+    )
+    assert [one.text for one in find_file_rules(head.format(long))] == ["Never dredge at night"]
+    assert find_file_rules("<environment_context>Never sail.</environment_context>") == []
 
 
 @pytest.mark.parametrize(

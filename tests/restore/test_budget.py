@@ -137,3 +137,14 @@ def test_a_document_for_programs_keeps_its_budget_too() -> None:
     made = document_json(whole, plain, 3_000)
     assert fits_tokens(json.dumps(made, ensure_ascii=False), 3_000) and made["not_shown"]["requests"] > 0
     assert len(made["facts"][NAMES]) == len(made["evidence"][NAMES]) > 0
+
+
+def test_what_names_do_not_need_falls_to_the_rest() -> None:
+    """Names have a third of the room; where there are few of them, other statements have it."""
+    decisions = tuple(stated(number, "key_decisions", 20, 60.0) for number in range(40))
+    names = tuple(stated(number, NAMES, 1, 50.0) for number in range(2))
+    budget = 1_500
+    without = document_markdown(document({"key_decisions": decisions}), plain, budget)
+    beside = document_markdown(document({"key_decisions": decisions, NAMES: names}), plain, budget)
+    assert {"namesName0", "namesName1"} <= words_of(beside)
+    assert len(words_of(beside)) >= len(words_of(without)) - 20  # all but about one statement

@@ -479,6 +479,23 @@ def test_work_without_a_report_is_left_to_do(archive: Archive, store: Store) -> 
     assert texts(document, "plan_open") == []  # nothing was ticked
 
 
+def test_a_call_without_a_result_is_the_end_and_a_command_of_the_client_is_not(archive: Archive, store: Store) -> None:
+    line, use = archive.history.line, archive.use
+    session = archive.take_in(
+        line("user", "add baskets to the shop page"),
+        line("assistant", "I look at the page first."),
+        use("Bash", "c1", command="cat shop.html"),
+        line("user", "<command-name>/exit</command-name>"),
+    )
+    document = build_document(store, SOURCES, session)
+    (found,) = texts(document, "next_steps")
+    assert found.endswith("→ last call, without a result: cat shop.html")
+    assert texts(document, "primary_task")[1:] == [
+        "the agent's last answer, before its last calls: I look at the page first.",
+        "last call, without a result: cat shop.html",
+    ]
+
+
 def test_the_tasks_of_a_file_are_one_entry_and_those_ticked_later_are_done(archive: Archive, store: Store) -> None:
     line, use, back = archive.history.line, archive.use, archive.back
     ticks = {"file_path": "/shop/tasks.md", "old_string": "- [ ] T002 Paint", "new_string": "- [x] T002 Paint"}
@@ -574,3 +591,26 @@ def test_looking_for_the_goal_of_a_long_session_is_work_in_proportion(monkeypatc
         assert goal._find_growth(SessionState(requests=requests))
         counts.append(len(looked))
     assert counts[1] <= 5 * counts[0]
+
+
+def test_a_call_that_failed_is_told_if_no_answer_reports_on_it(archive: Archive, store: Store) -> None:
+    line, use, back = archive.history.line, archive.use, archive.back
+    session = archive.take_in(
+        line("user", "Start the harbour."),
+        use("Bash", "c1", command="shipctl quay list"),
+        back("c1", "8"),
+        use("Bash", "c2", command="shipctl harbour up | tail -5"),
+        back("c2", "Error: quay locked by ann"),
+        use("Bash", "c3", command="shipctl crane up | tail -5"),
+        back("c3", "12 crates"),
+    )
+    document = build_document(store, SOURCES, session)
+    assert not document.unverified
+    assert texts(document, "still_failing") == [
+        "`shipctl harbour up | tail -5` failed in turn 1: Error: quay locked by ann"
+    ]
+    assert texts(document, "commands") == [
+        "`shipctl crane up | tail -5`",
+        "`shipctl harbour up | tail -5` → failed: Error: quay locked by ann",
+        "`shipctl quay list` → ok",
+    ]

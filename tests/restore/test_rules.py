@@ -41,3 +41,20 @@ def test_rules_of_a_message_and_those_repeated_from_another_are_entries_of_their
         "Never push to main. · Always run the tests.": 2,
         "Never touch the tide tables.": 1,
     }
+
+
+@pytest.mark.parametrize(
+    ("said", "kept"),
+    [
+        ("Don't commit yet.", False),
+        ("Never commit to main.", True),
+        ("Do not commit without asking me.", True),
+    ],
+)
+def test_a_prohibition_for_a_while_is_over_when_the_act_is_ordered(
+    archive: Archive, store: Store, said: str, kept: bool
+) -> None:
+    turn = archive.history.turn
+    session = archive.take_in(turn(said, "ok"), turn("Add a table.", "done"), turn("now commit it", "ok"))
+    told = section(build_document(store, SOURCES, session), "constraints").statements
+    assert [one.text for one in told] == ([said] if kept else [])

@@ -20,11 +20,11 @@ from operator import attrgetter
 from msgspec import Struct
 from msgspec.structs import replace
 
-from everturn.derive.file_book import FOLDER, FileBook, FileState, present_again
+from everturn.derive.file_book import FOLDER, REPORT, SUBAGENT, FileBook, FileState, present_again
 from everturn.derive.file_commands import LOG_NAME
 from everturn.derive.paths import is_absolute, is_scratch, local_path, matches_any, plain_path, same_case
 from everturn.derive.tool_scripts import wide_targets
-from everturn.derive.turn_facts import REPORT, SUBAGENT, CallFact, Touch, TurnFacts
+from everturn.derive.turn_facts import CallFact, Touch, TurnFacts
 from everturn.derive.version_control import untracked_files
 from everturn.text.lazy_pattern import lazy_pattern
 
@@ -178,6 +178,7 @@ class _FileNames:
         if path in files:
             return False
         if LOG_NAME.search(path) or files.is_emptied(path):
+            files.drop_removed_folders(path)
             return True
         name = path.rsplit("/", 1)[-1]
         if "." in name or is_scratch(path):

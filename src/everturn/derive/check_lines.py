@@ -133,7 +133,7 @@ RAISED = lazy_pattern(
 NOT_RUN = lazy_pattern(
     r"command not found|not a valid statement separator|: ParserError:|\balready exists\b|not recognized as (?:an internal|the name)|^\S*:(?: line \d+:)? \S*: No such file or directory|is not a (?:\S+ )?command|"
     r"unrecogni[sz]ed (?:sub)?(?:command|option|argument)|[Uu]nknown (?:sub)?(?:option|flag|command|argument|arguments)|unexpected argument|[Ii]nvalid (?:option|argument|flag)|"
-    r"no such (?:option|command|subcommand)|Unrecognized option|unexpected option|flag provided but not defined|^[Uu]sage: |error: the following arguments are required|"
+    r"no such (?:option|command|subcommand)|Unrecognized option|unexpected option|flag provided but not defined|^[Uu]sage: |error: the following arguments are required|accepts (?:at most )?\d+ arg\(s\)|requires (?:at least|exactly) \d+ arg|[Mm]issing required (?:argument|flag)|"
     r"[Mm]issing script|No rule to make target|[Nn]o [Mm]akefile found|no such task|Task \S+ (?:does not exist|not found)|no task named|Script not found|Justfile does not contain|"
     r"does not contain main module|go\.mod file not found|could not (?:read|find) package\.json|ENOENT[^\n]{0,120}package\.json|could not find `?Cargo\.toml|[Nn]o pyproject\.toml|"
     r"[Nn]o tests? (?:found|files? found|ran|collected)|collected 0 items(?! /)|No test files|did not match any file|not a git repository|pathspec |nothing to commit|"

@@ -20,7 +20,7 @@ from everturn.derive.open_sentences import is_question, load_weights, message_ma
 from everturn.text.lazy_pattern import lazy_pattern
 from everturn.text.printable import one_line
 from everturn.text.sentences import Sentence, split_sentences
-from everturn.text.stance_words import CHOSEN, LEFT_TO_DO, WOULD_BE
+from everturn.text.stance_words import ANNOUNCED, CHOSEN, LEFT_TO_DO, WOULD_BE
 
 _CHOICE_CHARS = 400
 
@@ -53,6 +53,8 @@ _POSSIBLE, STATED = (
     -0.3,
 )  # log-odds in a turn: that a passage needs to be kept, and that make it a choice whatever the session
 _ASKED = 1.0  # log-odds taken from what a person writes: most of it is a request, which is told elsewhere
+_LOOKED = 0.5  # and from what is said in a turn without changes: most of it describes what is there
+_BEGUN = 1.0  # and from what announces the next call: the report of the same work says what came of it
 _ROOM, _MOST = 2_400, 10  # bytes and passages of a turn
 _SHORT_SESSION, _LONG_SESSION = 3, 20  # turns between which the length of a session counts
 _FEW_TOPICS = 5  # words that say what a passage is about
@@ -85,8 +87,9 @@ def _rate_passages(turn: SpokenTurn, least: float) -> Iterator[ChoicePassage]:
     weights = load_weights("choice_places")
     for one, features in place_features(turn, least):
         odds = sum(weights.get(name, 0.0) * value for name, value in features)
-        asked = _ASKED if ("person", 1.0) in features else 0.0
-        yield replace(one, weight=round(odds - asked, 2))
+        doubt = _ASKED * (("person", 1.0) in features) + _LOOKED * (not turn.changed)
+        doubt += _BEGUN * bool(ANNOUNCED.match(one.text))
+        yield replace(one, weight=round(odds - doubt, 2))
 
 
 def place_features(turn: SpokenTurn, least: float = _FAINT) -> Iterator[tuple[ChoicePassage, list[tuple[str, float]]]]:
@@ -223,5 +226,5 @@ def states_choice(text: str) -> bool:
 
 
 #: Titles of thoughts that some clients put before the words of an answer: `**Reading the test****Fixing it** I changed …`.
-_RUN_OF_TITLES = lazy_pattern(r"(?:\*\*[^*\n]{1,120}\*\*){2,}\W{0,3}")
+_RUN_OF_TITLES = lazy_pattern(r"\A(?:\*\*[^*\n]{1,120}\*\*){2,}\W{0,3}")
 _ANNOUNCED = lazy_pattern(r"^[ \t>*_#-]{0,8}(?:Decision|Decided)(?:\*\*|__)?:(?:\*\*|__)?[ \t]*(\S.{0,2000})$", re.M)

@@ -6,7 +6,7 @@ The words of a decision are read once, when it is made; a turn that decides noth
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable
 
 from msgspec import Struct
 from msgspec.structs import replace
@@ -17,6 +17,7 @@ from everturn.derive.intent import revised_status, topic_words
 from everturn.derive.marker_lines import ACTIVE, changed_status
 from everturn.derive.offers import Offer, is_choice, join_reply
 from everturn.derive.turn_facts import Saying, TurnFacts
+from everturn.text.lazy_pattern import lazy_pattern
 from everturn.text.sentences import split_sentences
 
 
@@ -26,7 +27,7 @@ class DecisionState(Struct, frozen=True):
     text: str
     turn: int
     seq: int
-    kind: str  # marker | imperative | list | choice | answer | commit | pin
+    kind: str  # marker | imperative | list | command | file | choice | answer | commit | pin
     pinned: bool = False
     about: str = ""  # the question or proposal of the agent that it answers
     about_seq: int = -1
@@ -75,7 +76,49 @@ def advance_constraints(known: Decisions, facts: TurnFacts) -> Decisions:
         repeated.setdefault(one.key, []).append(one.seq)
     if new:
         known = tuple(_repeat(one, repeated.get(one.key, [])) for one in _add_new(known, new))
+    ordered = _ordered_acts(facts) if known and facts.requests else frozenset()
+    if ordered:
+        known = tuple(one for one in known if one.turn == facts.turn or not _is_lifted(one, ordered))
     return change_statuses(known, facts)
+
+
+def _ordered_acts(facts: TurnFacts) -> frozenset[str]:
+    """Return the acts that a person orders in the requests of a turn."""
+    asked = [one.text.lower() for one in facts.requests if facts.starter == "human" and len(one.text) <= _BRIEF]
+    return frozenset(act for text in asked if not _NOT_YET.search(text) for act in _acts(text))
+
+
+def _is_lifted(one: DecisionState, ordered: Collection[str]) -> bool:
+    """Whether a brief prohibition only put an act off: the person orders it later."""
+    words = one.text.lower()
+    is_brief = len(words) <= _BRIEF and not one.pinned and not _STANDING.search(words)
+    acts = _acts(words) if is_brief and _NOT_YET.search(words) else set()
+    return bool(acts) and acts <= set(ordered)
+
+
+def _acts(text: str) -> set[str]:
+    return {act for act, sign in _ACTS.items() if sign.search(text)}
+
+
+_BRIEF = 80  # characters of a prohibition that concerns nothing but the act, and of an order
+#: What is forbidden for good, in one place or on a condition.
+_STANDING = lazy_pattern(
+    r"\b(?:never|ever|nie|niemals|jamais|nunca|jamás|никогда|nigdy|to|auf|sur|main|master|without|unless|until|ohne|sans|sin|sem|без)\b"
+    r"|永远|绝|禁止|不得|不许|除非|没有我|絶対|必ず|절대"
+)
+#: Acts that are forbidden for a while.
+_ACTS = {
+    "commit": lazy_pattern(r"\bcommit|提交|コミット|커밋"),
+    "publish": lazy_pattern(
+        r"\b(?:push|send|envi[ae]|publi(?:sh|er|ez|car|que|zier)|deploy|subir|upload|hochlad|veröffentlich)|推送|上传|部署|プッシュ|デプロイ|푸시|배포"
+    ),
+    "code": lazy_pattern(
+        r"\b(?:code|coding|implement|programmier|implément|codi|кода|код\b|реализ)|代码|编码|实现|コード|実装|코드|구현"
+    ),
+}
+_NOT_YET = lazy_pattern(
+    r"\b(?:don['’]?t|do not|not|no|never|nicht|noch|kein\w*|ne|pas|não|nao|non|не|nie)\b|不|别|勿|しない|まだ|하지"
+)
 
 
 def _repeat(one: DecisionState, seqs: list[int]) -> DecisionState:

@@ -13,25 +13,31 @@ from __future__ import annotations
 import math
 import re
 import unicodedata
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from functools import lru_cache
-from itertools import pairwise, takewhile
+from itertools import groupby, pairwise, takewhile
 
 from msgspec import Struct
+from msgspec.structs import replace
 
 from everturn.derive.intent import is_role, read_command, word_count
 from everturn.derive.open_sentences import is_question, load_weights, message_marks, sentence_features, sum_weights
 from everturn.text.lazy_pattern import lazy_pattern
 from everturn.text.printable import one_line
-from everturn.text.rule_words import ENGLISH, MEANINGS, OTHER_LATIN
-from everturn.text.sentences import Sentence, split_sentences
-from everturn.text.stance_words import (
-    CHOICE,
+from everturn.text.rule_words import (
     CORRECTION,
+    ENGLISH,
     LIMIT,
     LISTED_ORDER,
+    MEANINGS,
+    OTHER_LATIN,
     OTHER_RULE,
+    RULE,
+    RULES_ABOVE,
+    STRICT,
 )
+from everturn.text.sentences import Sentence, split_sentences
+from everturn.text.stance_words import CHOICE
 
 #: Longest excerpt of a text kept in a state.
 LONGEST = 200
@@ -44,6 +50,7 @@ _LONG_TEXT, _MANY_RULES = 800, 3  # characters of a long message, rules of one t
 SHORT, _LONG = "=short", "=long"  # features of messages of either length
 _LEAD_WORDS, _FEW_WORDS = 8, 3  # of the line above a list
 _MIN_RULE = 3  # words of a mild one
+_COMMAND_RULES, _COMMAND_CHARS = 8, 700  # rules of the body of a command, and characters of them
 _MAX_WORDS = 60  # a longer sentence is a story, not a rule
 _ITEM = 300  # characters: a rule is kept with the rest of such a list item
 
@@ -52,7 +59,7 @@ class DecisionMark(Struct, frozen=True):
     """A decision or a constraint, in its original words."""
 
     text: str
-    kind: str  # marker | imperative | list | choice | answer
+    kind: str  # marker | imperative | list | command | file | choice | answer
     binds: bool = False  # a constraint, else a decision
     pinned: bool = False
 
@@ -68,7 +75,8 @@ def find_decisions(text: str) -> list[DecisionMark]:
     A line to be remembered and a plain prohibition in a short message always count. In a prompt that a program wrote the patterns decide;
     of the body of a command only what was typed behind the command counts.
     """
-    text = _typed_words(text)
+    whole = text.replace("\r\n", "\n") if "\r" in text else text
+    text = _typed_words(whole)
     sentences = list(split_sentences(text))
     marks = [sentence_mark(one) for one in sentences]
     is_program = is_role(text) and len(text) > _LONG_TEXT
@@ -78,7 +86,65 @@ def find_decisions(text: str) -> list[DecisionMark]:
         if mark is not None and not mark.binds:
             decided.setdefault(likeness(mark.text), (number, mark, 0.0))
     chosen = [*_choose_rules(list(rules.values())), *list(decided.values())[:MAX_MARKS]]
-    return [mark for _, mark, _ in sorted(chosen, key=lambda one: one[0])]
+    told = [mark for _, mark, _ in sorted(chosen, key=lambda one: one[0])]
+    return told if text is whole else [*told, *_command_rules(whole, {likeness(one.text) for one in told})]
+
+
+def _command_rules(text: str, told: Collection[str]) -> Iterator[DecisionMark]:
+    """Yield the rules that the body of a command lists as such."""
+    sentences, room, number = list(split_sentences(text)), _COMMAND_CHARS, 0
+    for lead, items in _rule_lists(sentences):
+        for at in items:
+            mark = replace(_listed_mark(sentences[at], lead if at == items[0] else ""), kind="command")
+            if number < _COMMAND_RULES and len(mark.text) <= room and likeness(mark.text) not in told:
+                number, room = number + 1, room - len(mark.text)
+                yield mark
+
+
+def find_file_rules(text: str) -> list[DecisionMark]:
+    """Return the rules of an instruction file of the project that the client put into the session: of a long one, what is strict."""
+    if (found := _FILE_RULES.match(text)) is None:
+        return []
+    body = _CLIENT_PART.split(found["body"] or "")[0]
+    if len(body) <= _SHORT_FILE:
+        lines = [one for one in split_sentences(body) if word_count(one.text) >= _MIN_RULE]
+        kept = [_excerpt(one) for one in lines]
+    else:
+        lines = [one for one in split_sentences(body) if STRICT.match(one.text.strip("*_ "))]
+        kept = [mark.text for one in lines if (mark := sentence_mark(one)) is not None and mark.binds]
+    kept = [one for one in kept if not one.endswith((":", "："))]
+    return [DecisionMark(one, "file", binds=True) for one in list(dict.fromkeys(kept))[:_FILE_RULES_TOLD]]
+
+
+_SHORT_FILE, _FILE_RULES_TOLD = 300, 4  # characters of a file that lists nothing but rules; rules of a file
+#: How clients tell what the file says.
+_FILE_RULES = lazy_pattern(
+    r"\s*(?:# AGENTS\.md instructions for[^\n]{0,400}\s+<INSTRUCTIONS>|<user_instructions>|[^\n]{0,400}\b(?!README|CHANGELOG|LICENSE)[A-Z]{4,12}\.md\n)"
+    r"(?P<body>.{0,24000}?)(?:</INSTRUCTIONS>|</user_instructions>|\Z)",
+    re.DOTALL,
+)
+#: What a client adds to it.
+_CLIENT_PART = lazy_pattern(r"^## Skills$", re.MULTILINE)
+
+
+def _rule_lists(sentences: Sequence[Sentence]) -> Iterator[tuple[str, list[int]]]:
+    """Yield the lists whose items are rules by the line or the heading above them, each with that line and the numbers of its items."""
+    if not any(one.is_item for one in sentences):
+        return
+    above = [
+        (lead or one.heading, one.heading) if one.is_item else ("", "")
+        for one, lead in zip(sentences, item_leads(sentences), strict=True)
+    ]
+    for (lead, _), run in groupby(range(len(sentences)), key=above.__getitem__):
+        if lead and len(lead.split()) <= _LEAD_WORDS and RULES_ABOVE.search(lead):
+            items = list(run)
+            if len(items) > 1:
+                yield lead, items
+
+
+def _listed_mark(sentence: Sentence, lead: str) -> DecisionMark:
+    words = _excerpt(sentence)
+    return DecisionMark(one_line(f"{lead.strip('*_: ')}: {words}", _ITEM) if lead else words, "imperative", binds=True)
 
 
 def _typed_words(text: str) -> str:
@@ -90,14 +156,19 @@ def _typed_words(text: str) -> str:
 def _likely_rules(text: str, sentences: list[Sentence], marks: list[DecisionMark | None]) -> _Found:
     """Return the rules of a person by their weights, if one of them is likely enough. What they decided is no rule besides."""
     leads, found, opens = item_leads(sentences), _Found(), False
+    listed = {at: lead if at == items[0] else "" for lead, items in _rule_lists(sentences) for at in items}
     for number, features in enumerate(rule_features(text, sentences, marks)):
         one, mark = sentences[number], marks[number]
         if mark is not None and not mark.binds:
             continue
         odds = math.inf if _is_certain(mark, one, features) else rule_odds(features)
+        if number in listed:
+            odds = max(odds, 0.0)
         opens = opens or odds >= (-AGAINST if mark is not None and SHORT in features else 0)
         if odds >= -BESIDE and (odds == math.inf or word_count(one.text) >= _MIN_RULE):
             kept = mark if mark is not None else _rule_mark(one, leads[number])
+            if listed.get(number):
+                kept = _listed_mark(one, listed[number])
             found.setdefault(likeness(kept.text), (number, kept, odds))
     return found if opens else {}
 
@@ -112,7 +183,6 @@ def rule_odds(features: Sequence[str]) -> float:
 _BEYOND = {
     "=tongue latin": 0.5,
     "=tongue cyrillic": 0.3,
-    "=tongue wide": 0.2,
     "=frame unharmed": 1.0,
     "=frame asked": 1.0,
     "=frame passing": 1.0,
@@ -138,7 +208,7 @@ def _is_certain(bound: DecisionMark | None, sentence: Sentence, features: Sequen
     if bound is None:
         return False
     words = _POLITE.sub("", sentence.text.strip("*_ "))
-    is_plain = is_short and (_STRICT.match(words) or _CAPITALS.search(words)) is not None
+    is_plain = is_short and (STRICT.match(words) or _CAPITALS.search(words)) is not None
     return is_plain or (bound.pinned and not sentence.pasted)
 
 
@@ -224,6 +294,8 @@ def _meaning_features(features: Sequence[str]) -> Iterator[str]:
 
 def _frames(told: Sequence[str]) -> Iterator[str]:
     """Yield what the meanings of the words of a sentence say together: that something must not break, must stay, must pass without errors."""
+    if not told:
+        return
     plain = [one for one in told if one != "person"]
     beside = set(pairwise(plain))
     yield from (name for name, pairs in _FRAMES.items() if not beside.isdisjoint(pairs))
@@ -323,9 +395,9 @@ def sentence_mark(sentence: Sentence) -> DecisionMark | None:
         return None
     excerpt = _excerpt(sentence)
     if (
-        _STRICT.match(words)
+        STRICT.match(words)
         if sentence.pasted
-        else (_RULE.search(words) or OTHER_RULE.search(words) or CORRECTION.match(sentence.text))
+        else (RULE.search(words) or OTHER_RULE.search(words) or CORRECTION.match(sentence.text))
     ):
         return DecisionMark(excerpt, "imperative", binds=True)
     if not sentence.pasted and CHOICE.search(words):
@@ -361,57 +433,11 @@ _POLITE = lazy_pattern(
     r"\b[,.!:;]?\s+|no[,.!]\s+)+",
     re.IGNORECASE,
 )
-_DONT = r"(?:do\s+not|don['’]?t|dont)"
-#: Where an order may begin: a sentence or a clause.
-_OPENS = r"(?:^|[,;:(–—-]\s+|\b(?:please|pls|and|but|also|so|then|you\s+(?:should|must|can|need\s+to)|to|just)\s+)"
-#: The same without a purpose clause: `do it to make sure` is not an order.
-_ASKS = r"(?:^|[,;:(–—-]\s+|\b(?:please|pls|and|but|also|so|then|you\s+(?:should|must|can)|need\s+to)\s+)"
-#: Orders in form, not in meaning.
-_IDLE = r"(?!\s+(?:you\s+think|worry|bother|mind|know|think\s+so|get\s+me|have|need|see|want|remember|understand|forget\s+about|like|get|seem|care|believe|recall)\b)"
-_NO = (
-    r"^no\s+(?!(?:it|its|it['’]s|that|this|i|i['’]m|you|we|they|need|problem|worries|one|longer|idea|thanks|thank|way|point|the|"
-    r"a|an|please|don['’]?t|do|not|just|wait|still|but|and|if|because|since|there|what|why|luck|clue|go|use|keep|make|let)\b)"
-    r"(?![^\n]*\b(?:el|la|los|las|lo|un|una|de|del|en|que|se|me|te|le|les|nos|es|ha|has|han|he|hay|o|os|da|das|na|di|il|che|al|con|por|para|mi|su|ya)\b)"
-    r"[a-z][\w-]*(?:\s+(?!(?:applied|found|needed|required|changed)\b)[\w/-]+){0,7}[.!]*$"
-)
-_RULE = lazy_pattern(
-    "|".join(
-        (
-            rf"{_OPENS}{_DONT}{_IDLE}\s+(?:ever\s+)?[a-z]{{2,}}",
-            rf"{_OPENS}(?:never|always)\s+(?!mind\b|forget\s+the\b|again\b|been\b|had\b|was\b|were\b|did\b|a\b|the\b)(?!\w+(?:ed|s)\b(?!\s*:))[a-z]{{2,}}",
-            r"\bwe\s+(?:never|always)\s+(?!had\b|were\b|did\b|got\b|\w+ed\b)[a-z]{2,}",
-            r"\b(?:must|should|may)\s+(?:never|always|only)\s+(?!happen)[a-z]{2,}",
-            r"\bmust\s+(?:not\s+)?(?!have\s+(?:been|got|had|\w+ed)\b|admit|say|confess)[a-z]{2,}",
-            rf"{_ASKS}(?:make\s+sure\b(?!\s+(?:everything|it|that|this|all)\b[^.,;]{{0,20}}\b(?:works?|working|pass(?:es)?|runs?)\b)|(?:ensure|avoid)\s+(?!me\b)[a-z]{{2,}})",
-            r"\bfrom\s+now\s+on\b|\bgoing\s+forward\b",
-            r"^only\s+(?!if\b|when\b|then\b|one\b|thing\b|the\s+\w+\s+(?:is|was|has)\b|a\b|\d|issue\b|problem\b|question\b)[a-z]{2,}",
-            rf"{_ASKS}(?:be|being)\s+sure\s+(?:to|that|you)\b",
-            rf"\b(?:we|i)\s+(?:explicitly\s+|really\s+|definitely\s+)?{_DONT}\s+(?:ever\s+)?want\s+(?!to\s+(?:know|think)\b)[a-z]",
-            rf"^we\s+{_DONT}\s+need\s+(?!to\b)[a-z]",
-            r"\b(?:i|we)(?:['’]?d|\s+would)\s+rather\s+(?!not\s+say)[a-z]{2,}",
-            r"\bshould(?:\s+not|n['’]?t)\s+(?!happen|be\s+happening|it\b|we\b|this\b|that\b|have\b)[a-z]{2,}|\bshould\s+(?:remain|stay)\b",
-            r"\b(?:should|must|needs?\s+to)\b[^.?!]{1,80}(?:,\s*|\bbut\s+)not\b|\bwe\s+want\b[^.?!]{1,60},\s*not\b",
-            r"^(?:the\s+only\s+\w+|each|every|all|any)\b[^.?!]{1,80}\bshould\b",
-            r"(?:^|[,;]\s+|\bbut\s+|\band\s+|\w\s+)(?:it|they|these(?:\s+\w+)?|everything)\s+(?:also\s+|all\s+)?needs?\s+to\s+be\b",
-            r"\b(?:after|before)\s+(?:each|every)\s+[a-z]|\bas\s+you\s+go\b|\bas\s+each\b|\bone\s+at\s+a\s+time\b|\bwhere(?:ver)?\s+possible\b",
-            r"^keep\s+(?:all|everything|the)\s+[a-z]|^nothing\s+else[.!]*$|[a-z],\s+no\s+[a-z]{3,}(?:\s+[a-z]+){0,2}!*$",
-            r"^(?:use|using|prefer|choose|pick|take)\s+[^.?!]{1,80}?,?\s+(?:and\s+)?(?:not|instead\s+of|rather\s+than|over)\s+\S",
-            _NO,
-        )
-    ),
-    re.IGNORECASE,
-)
 #: What is to be done in one case is a tip, not a rule.
 _ONE_CASE = lazy_pattern(r"if\b", re.IGNORECASE)
 _CAPITALS = lazy_pattern(r"\b(?:NOT(?! NULL\b| EXISTS\b)|NEVER|MUST|ALWAYS)\b")
 _HARD = lazy_pattern(
     r"(?:^|[.;:]\s)\W*(?:never|always|do not|don['’]t|must)\b|\b(?-i:NOT|NEVER|MUST|ALWAYS)\b", re.IGNORECASE
-)
-#: In a pasted document only an order at the very beginning counts, and what is written in capitals or holds by default.
-_STRICT = lazy_pattern(
-    rf"(?:{_DONT}{_IDLE}|never|always|must\s+(?:not|never)|you\s+must|make\s+sure)\s+[a-z]{{2,}}"
-    r"|(?:[\w*'’]+\s+){1,4}(?-i:MUST)\s+[a-z]|\W{0,3}before\s+\w+ing\b[^.?!,]{1,40},\s*[a-z]|(?:for|when)\b[^.?!]{5,120},\s*use\b[^.?!]{1,60}\bby\s+default\b",
-    re.IGNORECASE,
 )
 
 

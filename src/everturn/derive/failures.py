@@ -65,6 +65,8 @@ from everturn.text.trouble_words import (
     IMPERATIVE,
     LEADS_AWAY,
     LISTED_ERROR,
+    MORE_CONDITION,
+    MORE_TROUBLE,
     NAMED_ERROR,
     OPENING,
     OPENS_WITH_SO,
@@ -428,6 +430,8 @@ def is_complaint(sentence: str, cues: re.Pattern[str] | None = None) -> bool:
     sentence = sentence if len(sentence) <= _LONG_SENTENCE else sentence[:_OPENING_WORDS]  # the rest may be a log
     if CJK.search(sentence):
         return _is_complaint_cjk(sentence, TROUBLE_CJK if cues is None else BRIEF_CJK)
+    if more := MORE_TROUBLE.search(sentence):
+        return not sentence.rstrip().endswith(("?", "？")) and not MORE_CONDITION.search(sentence, 0, more.end())
     cue = (cues or TROUBLE).search(sentence)
     if cue is not None and cues is BRIEF_TROUBLE and LEADS_AWAY.search(sentence, 0, cue.start()):
         cue = None

@@ -1,15 +1,22 @@
-"""The changed files of a session by name, with what they are looked up by, so that a turn costs what happens in it."""
+"""The changed files of a session by name, with what they are looked up by, so that a turn costs what happens in it.
+
+`NamelessEdits` finds the files of calls that change one without naming it, in what is said around them.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping
 
 from msgspec import Struct
 from msgspec.structs import replace
 
+from everturn.derive.artifacts import edited_file, listed_changes, stated_deletions, told_files
 from everturn.derive.paths import has_ending, is_absolute, is_scratch, same_case
+from everturn.model.conversation import CallStart
 from everturn.text.lazy_pattern import lazy_pattern
 
+SUBAGENT, REPORT = "subagent", "report"  # who says that a file was changed, if no call does
+_SAID = 300  # characters of a text before an edit that are kept beside a short one
 FOLDER = "folder"  # what gave the name of a folder that was made
 
 
@@ -115,6 +122,12 @@ class FileBook(dict[str, FileState]):
         below = [path for path, one in self.items() if path.startswith(f"{folder}/") and one.count]
         return all(path in self.gone for path in below) and any(map(has_ending, below))
 
+    def drop_removed_folders(self, folder: str) -> None:
+        """Drop the entries of removed folders in a folder that is removed as well."""
+        for path in [path for path in self.gone if path.startswith(f"{folder}/") and not has_ending(path)]:
+            if self[path].count == 1:
+                self.take(path)
+
     def delete_inside(self, folder: str) -> None:
         """Note for the changed files of a folder that they are gone with it. Those that were only deleted, or temporary, are part of it."""
         for path in [path for path in self if path.startswith(f"{folder}/")] if self.folders.get(folder) else ():
@@ -172,3 +185,55 @@ _SHOWS = lazy_pattern(r"(?:\b(?:ls|cat|head|tail|wc|stat|du|jq)\s|\bopen\()[^;&|
 def present_again(one: FileState) -> FileState:
     left = one.count - 1
     return replace(one, action="edited" if left else "read", count=left)
+
+
+class NamelessEdits:
+    """The calls of a turn that change or delete a file without naming it."""
+
+    def __init__(self) -> None:
+        self.near = self.said = ""  # the file that was read last, and what was said since
+        self.calls: list[tuple[str, int]] = []  # the file that is likely meant by each, and its message
+        self.deletes = 0
+
+    def begin(self, prompt: str) -> None:
+        """Start again with a prompt."""
+        self.near, self.said = "", prompt
+
+    def hear(self, text: str) -> None:
+        """Take an answer; a short one is kept with what was said before it."""
+        self.said = text if len(text) > _SAID else f"{self.said[-_SAID:]}\n{text}"
+
+    def note(self, start: CallStart, seq: int, went_well: bool) -> None:
+        """Take note of a call: an edit that names no file means the one announced, or the one read right before."""
+        if start.path and start.kind in ("read", "edit", "create"):
+            self.near, self.said = start.path if start.kind == "read" else "", ""
+        elif went_well and start.kind in ("edit", "create"):
+            self.near = edited_file(start, self.said, self.near)
+            self.calls.append((self.near, seq))
+            self.said = ""
+        elif start.kind == "delete" and went_well and not start.path:
+            self.deletes += 1
+        elif start.kind == "shell":
+            self.near = ""
+
+    def told(
+        self,
+        answer: tuple[str, int],
+        changed: Mapping[str, int],
+        edits: Collection[int],
+        named: Iterable[str],
+        shows: bool,
+    ) -> Iterator[tuple[str, str, int, str]]:
+        """Yield the path, the action, the message and who says so, of the files that calls did not name.
+
+        `changed` has the files that calls name, `edits` the messages of all edits; `shows` if a call showed changes of others.
+        """
+        text, seq = answer
+        left = [one for one in self.calls if one[1] not in changed.values()]
+        noted = not set(edits).isdisjoint(changed.values())
+        found = told_files(left, answer, changed, noted, named) if left else {}
+        yield from ((path, "edited", at, "") for path, at in found.items())
+        yield from ((path, "deleted", seq, "") for path in stated_deletions(text, self.deletes))
+        for action, path in listed_changes(text) if left or not shows else ():
+            if path not in found and path not in changed:
+                yield path, action, seq, "" if left else REPORT

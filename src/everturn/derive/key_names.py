@@ -29,6 +29,7 @@ _SHORTEST, _LONGEST = 3, 80
 _CITED = 1.5  # tokens of a citation that several names share
 _WEIGHED = 3  # times the names that are wanted
 _FAMILY = 0.5  # log-odds that each name of a family takes from the next one
+_LEAST_ODDS = -3.8  # log-odds that a name needs to be shown
 _OUTPUTS = 3  # calls: what version control says of the work is worth as much as a name in so many
 
 _QUOTED = lazy_pattern(r"`([^`\n]{3,50})`")
@@ -273,7 +274,8 @@ def rank_names(
     known = load_weights("key_names") if weights is None else weights
     used = sorted(names, key=_lasting, reverse=True)[: _WEIGHED * most]  # what was used once by a call is rarely key
     odds = {one.text: name_odds(one, setting, known) for one in used}
-    likely = sorted(used, key=lambda one: -odds[one.text])[: 2 * most]
+    possible = (one for one in used if odds[one.text] >= _LEAST_ODDS)
+    likely = sorted(possible, key=lambda one: -odds[one.text])[: 2 * most]
     worth = [(math.log(name_cost(one.text)) - odds[one.text], place, one) for place, one in enumerate(likely)]
     return _spread_families(worth, most)
 

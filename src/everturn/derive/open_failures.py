@@ -22,10 +22,17 @@ from everturn.derive.failures import Complaint
 from everturn.derive.intent import is_other_topic
 from everturn.derive.paths import local_path
 from everturn.derive.turn_facts import TurnFacts
+from everturn.text.lazy_pattern import lazy_pattern
 from everturn.text.stance_words import CLAIMS_PASS, UNSURE
+from everturn.text.trouble_words import AGAIN
 
 _MOST_OPEN = 100
 _MOST_CHANGED = 5
+_NAME = lazy_pattern(r"\b(?:[A-Za-z]\w{0,40}_\w{1,40}|[a-z]\w{0,40}[a-z][A-Z]\w{1,40})\b", re.ASCII)
+_ORDERS = lazy_pattern(
+    r"\b(?:can|could|would|will) (?:you|we)\b|\bplease\b|\bkannst du\b|\bpeux-tu\b|\bpuedes\b|能否|可以帮|してください",
+    re.IGNORECASE,
+)
 _LAST_SAID = 3  # reports of the same trouble that are kept besides the first and the last
 _COMMON_TERMS = 2
 _SOON = 3  # turns within which one common term is enough
@@ -182,8 +189,18 @@ def _pass_over(one: OpenFailure, event: FailureEvent) -> OpenFailure:
         event.complaint is not None and event.complaint.sure and one.edits
     ):  # a different one: who finds it has seen that the other is gone
         return replace(one, passed_over=_OTHER_TOPICS + 1)
+    if event.complaint is None and _builds_on(event.said, one):
+        return replace(one, passed_over=_OTHER_TOPICS + 1)
     about = " ".join((one.what, *one.complaint.terms))
     return replace(one, passed_over=one.passed_over + 1) if is_other_topic(event.said, about) else one
+
+
+def _builds_on(said: str, one: OpenFailure) -> bool:
+    """Whether a request uses a name of the error as something that exists."""
+    is_asked = said.rstrip().endswith(("?", "？")) and not _ORDERS.search(said)
+    if is_asked or AGAIN.search(said):
+        return False
+    return not set(_NAME.findall(said)).isdisjoint(_NAME.findall(f"{one.what} {one.text}"))
 
 
 def _apply_result(items: list[OpenFailure], event: FailureEvent, result: CheckResult, turn: int) -> list[OpenFailure]:

@@ -123,7 +123,7 @@ def _lists(weighed: Sequence[WeighedSentence]) -> Iterator[list[int]]:
 
 
 #: Log-odds: of a question, of the likeliest step of an answer, and of the steps beside it.
-_ASKED, _CLEAR, _MILD = 0.7, 0.5, -0.2
+_ASKED, _CLEAR, _MILD = 0.7, 0.75, -0.2
 _LIST_SHARE, LONGEST_LIST = 0.34, 12
 
 
@@ -169,54 +169,59 @@ def load_weights(name: str) -> dict[str, float]:
 # --- features ---
 def open_features(sentences: Sequence[Sentence]) -> Iterator[list[str]]:
     """Yield the features of each sentence of an answer."""
-    lead = list[str]()
+    lead, listed = "", None  # the line with a colon above a list, and the features that its items share
     for number, features in enumerate(sentence_features(sentences, _signs(sentences))):
         one, following = sentences[number], sentences[number + 1] if number + 1 < len(sentences) else None
         words = one.text.strip("*_ ")
+        lead = lead if one.is_item else words if words.endswith((":", "：")) else ""
         nothing = [_NOTHING_SAID] if _says_nothing(one, following) else []
-        lead = (
-            lead
-            if one.is_item
-            else [f"=lead {word}" for word in _words(words)[:_HEADING_WORDS]]
-            if words.endswith((":", "："))
-            else []
-        )
-        yield [
-            *features,
-            *_attitude(words),
-            *(lead if one.is_item else []),
-            *nothing,
-            *([_TOLD] if _NARRATES.match(words) else []),
-        ]
+        if not one.is_item:
+            listed = None
+        elif listed is None:
+            listed = _lead_features(lead, one.heading)
+        yield [*features, *_attitude(words), *(listed or ()), *nothing, *([_TOLD] if _NARRATES.match(words) else [])]
+
+
+def _lead_features(lead: str, heading: str) -> list[str]:
+    """Return the features of an item that say what its list is: the words above it, and whether they announce how to use what was made."""
+    is_usage = _USAGE.match(lead) or _USAGE.match(heading.lstrip("*_# "))
+    return [*(f"=lead {word}" for word in _words(lead)[:_HEADING_WORDS]), *(["=usage"] if is_usage else [])]
+
+
+_USAGE = lazy_pattern(
+    r"(?:(?:and |so )?(?:you|users?) can\b|(?:quick )?usage|how to (?:use|run|test)|to use|examples?|for example|commands?|features?|du kannst|beispiel|tu peux|vous pouvez|par exemple|puedes|por ejemplo|você pode|"
+    r"例如|比如|使用方法|用法|示例|你(?:现在)?可以|使い方|使用方法|例えば)", re.IGNORECASE,
+)  # fmt: skip
 
 
 def _attitude(words: str) -> Iterator[str]:
-    """Yield whether a sentence says what was done, warns, or asks the person to check something: in many languages."""
-    if DID.match(words):
+    """Yield whether a sentence says what was done or still goes on, warns, or asks the person to check something: in many languages."""
+    if DID.match(words) or words.endswith(_TICKED):
         yield "=did"
-    if CAUTION.match(words):
+    if caution := CAUTION.match(words):
         yield "=caution"
+        if _LABEL.match(words, caution.end()):
+            yield "=caution label"
     lower = words.lower()
-    if (not lower.isascii() or any(map(lower.__contains__, _CHECKS))) and ASKS_TO_CHECK.search(words):
+    if any(map(lower.__contains__, _GOES_ON)) and _UNDER_WAY.search(lower):
+        yield "=under way"
+    if any(map(lower.__contains__, _CHECKS)) and ASKS_TO_CHECK.search(words):
         yield "=asks to check"
 
 
-#: One of these is in whatever asks the person to check something, if it has no letter beyond ASCII: it is looked for first, for speed.
-_CHECKS = (
-    "please",
-    "you",
-    "bitte",
-    "teste",
-    "relance",
-    "recharge",
-    "confirm",
-    "assure",
-    "verifi",
-    "comprueba",
-    "prueba",
-    "reinici",
-    "recarg",
-    "revisa",
+#: One of these is in whatever goes on, and in whatever asks the person to check something: they are looked for first, for speed.
+_GOES_ON = tuple(
+    "running,progress,started,background,queued,building,training,deploying,downloading,"
+    "en cours,en curso,andamento,läuft,行中,正在".split(",")
+)
+_CHECKS = tuple(
+    "please,you,bitte,teste,relance,recharge,confirm,assure,verifi,comprueba,prueba,reinici,recarg,revisa,vérifie,redémarre,asegúrate,"
+    "проверьте,запустите,перезапустите,обновите,попробуйте,убедитесь,请,麻烦,你,ください,お願い,必要".split(",")
+)
+_TICKED = ("✅", "✔", "✔️", "☑", "完了", "済み", "(done)")
+_LABEL = lazy_pattern(r"[^:：]{0,14}[*_]{0,3}[:：]")
+_UNDER_WAY = lazy_pattern(
+    r"\b(?:still|now|currently) (?:running|in progress|training|downloading|building|deploying|queued)|\bin progress\b|\bhas started\b|\bin the background\b|\bmonitor (?:the |its )?progress\b|läuft (?:noch|gerade)|en cours|en curso|em andamento|実行中|進行中|正在(?:运行|训练|执行|下载|构建|进行)"
 )
 
 

@@ -104,12 +104,13 @@ class CommandState(Struct, frozen=True):
 
 
 class FileMention(Struct, frozen=True):
-    """A mentioned file, how often, and where last."""
+    """A mentioned file, how often, and where last; `said` if a person or an answer names it, and not only an output."""
 
     path: str
     count: int
     turn: int
     seq: int
+    said: bool = True
 
 
 class TurnRequest(Struct, frozen=True):
@@ -282,7 +283,7 @@ def _left_failures(state: SessionState) -> Iterable[OpenFailure]:
     found: dict[str, OpenFailure] = {}
     for one in unresolved_failures(state):
         ago = state.turn_count - 1 - one.last_turn
-        if ago >= _LAST_TURNS or one.last_seq in known or is_no_failure(one.text):
+        if ago >= _LAST_TURNS or one.last_seq in known or is_no_failure(one.text) or only_looks(one.what):
             continue
         said = () if one.tool else _admissions(state, one, 0)
         is_left = not ago and bool(LOCKED_OUT.match(one.text)) if one.tool else said or _is_cut_after(state, one)
@@ -307,8 +308,7 @@ def _is_cut_after(state: SessionState, one: FailureState) -> bool:
     """Whether a call failed in the last turn, and no answer reports on that turn."""
     has_answer = state.answer is not None and state.answer.turn == one.last_turn
     is_cut = state.waiting or state.begun is not None or not has_answer
-    is_try = tries_code(one.what) or only_looks(one.what)
-    return one.last_turn == state.turn_count - 1 and is_cut and not is_try
+    return one.last_turn == state.turn_count - 1 and is_cut and not tries_code(one.what)
 
 
 def unconfirmed_reports(state: SessionState) -> list[OpenFailure]:
@@ -373,7 +373,8 @@ def _update_mentions(state: SessionState, facts: TurnFacts) -> dict[str, FileMen
     for one in facts.mentions:
         path = local_path(one.path, state.workspace)
         before = named.pop(path, None)
-        named[path] = FileMention(path, one.count + (before.count if before else 0), facts.turn, one.seq)
+        count, is_said = (before.count, before.said) if before else (0, False)
+        named[path] = FileMention(path, one.count + count, facts.turn, one.seq, one.said or is_said)
     for path in list(named)[: max(0, len(named) - _NAMES)]:
         del named[path]
     return named

@@ -361,8 +361,9 @@ def unpacked_files(names: list[str], output: str) -> list[str]:
     if not any(map(_EXTRACTS.fullmatch, options)) or not any(map(_TELLS.fullmatch, options)):
         return []
     folder = next((after for option, after in pairwise(names) if option in ("-C", "--directory")), "")
-    lines = [line.removeprefix("./") for line in _TAR_LINE.findall(output) if "/" in line or has_ending(line)]
-    return [resolve_path(folder, path) for path in fold_paths(lines)]
+    lines = [line for line in _TAR_LINE.findall(output) if "/" in line or (has_ending(line) and " " not in line)]
+    of_tar = [line for line in lines if line.startswith("./") == lines[0].startswith("./")]
+    return [resolve_path(folder, path) for path in fold_paths([line.removeprefix("./") for line in of_tar])]
 
 
 # --- files that nobody names ---

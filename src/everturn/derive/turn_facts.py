@@ -14,17 +14,10 @@ from posixpath import basename
 from msgspec import Struct
 from msgspec.structs import replace
 
-from everturn.derive.artifacts import (
-    edited_file,
-    find_mentions,
-    listed_changes,
-    stated_changes,
-    stated_deletions,
-    told_files,
-)
+from everturn.derive.artifacts import find_mentions, stated_changes
 from everturn.derive.call_results import CheckResult, judge_call, judge_checks, printed_error, proven_commands
 from everturn.derive.choices import ChoicePassage, Spoken, SpokenTurn, find_announcements, find_choices, find_proposed
-from everturn.derive.decisions import LONGEST, DecisionMark, find_decisions, likeness
+from everturn.derive.decisions import LONGEST, DecisionMark, find_decisions, find_file_rules, likeness
 from everturn.derive.failures import (
     Complaint,
     attempt_keys,
@@ -34,6 +27,7 @@ from everturn.derive.failures import (
     proven_keys,
     proves_anywhere,
 )
+from everturn.derive.file_book import SUBAGENT, NamelessEdits
 from everturn.derive.file_commands import made_folders, staged_files
 from everturn.derive.intent import (
     Revision,
@@ -98,7 +92,6 @@ _NAMING = ("prompt", "answer", "tool_output", "summary")  # fields in which a me
 _TYPED, _SAID = ("text", "queued"), ("prompt", "answer")
 _ANSWER = 20_000  # characters read of an answer, from its end
 _NO_RESULT = ("open", "orphan")
-SUBAGENT, REPORT = "subagent", "report"  # who says that a file was changed, if no call does
 _NOTE = 1_500  # characters of a note of the client; a longer one is a summary of the whole session
 
 
@@ -136,11 +129,12 @@ class Touch(Struct, frozen=True):
 
 
 class FileNamed(Struct, frozen=True):
-    """A mentioned file, how often, and the last message that mentions it."""
+    """A mentioned file, how often, and the last message that mentions it; `said` if not only an output does."""
 
     path: str
     count: int
     seq: int
+    said: bool = False
 
 
 class TurnFacts(Struct, frozen=True):
@@ -208,6 +202,7 @@ class _FactCollector:
         self.waiting: dict[str, tuple[Call, CallStart]] = {}
         self.requests: list[Saying] = []
         self.focus = self.model = ""
+        self.typed = ""  # what a person typed, if the message holds the text of a command too
         self.marks: list[tuple[DecisionMark, int]] = []
         self.prompts: list[tuple[str, int]] = []
         self.answers: list[tuple[str, int]] = []
@@ -227,11 +222,10 @@ class _FactCollector:
         self.task_items: tuple[tuple[PlanChange, ...], int] = ((), -1)  # of the task file read last
         self.mentions: Counter[str] = Counter()
         self.mentioned_in: dict[str, int] = {}
+        self.named: set[str] = set()  # by a person or an answer
         self.names = NameCounter()
         self.has_fixed = self.has_rebased = False
-        self.near = self.said = ""  # the file that was read last, and what was said since
-        self.nameless: list[tuple[str, int]] = []  # calls that changed a file without naming it
-        self.deletes = 0  # and those that deleted one
+        self.nameless = NamelessEdits()
         self.prompt_names: set[str] = set()  # of files with tasks
         self.put_off: list[Saying] = []
         self.references = ReferenceFinder()
@@ -239,12 +233,14 @@ class _FactCollector:
 
     def add(self, row: MessageRow, message: Message) -> None:
         self.model = message.model or self.model
+        self.typed = ""
         self._take_prompt(row, message)
         for idx, block in enumerate(message.blocks):
             if block.field in _NAMING and block.text:
-                self._add_mentions(row, block.text)
+                self._add_mentions(row, block.text, block.field != "tool_output")
             if block.field in _SAID and block.text and row.origin in ("human", "model"):
-                self.names.add_message(block.text, row.seq, row.origin == "human")
+                said = self.typed if row.origin == "human" and self.typed else block.text
+                self.names.add_message(said, row.seq, row.origin == "human")
             self.estimated += estimate_tokens(block.text) if block.text and not self.tokens else 0
             if block.call is not None:
                 self.names.add_call(given_texts(block.call), row.seq)
@@ -278,7 +274,7 @@ class _FactCollector:
             lasting=tuple(self._lasting(ending)),
             offer=offer, recap=self.recap,
             begun=self._begun(turn), is_progress=bool(find_progress(ending)), cut_off=self.called > self.answer.seq,
-            mentions=tuple(FileNamed(path, n, self.mentioned_in[path]) for path, n in self.mentions.items()),
+            mentions=tuple(FileNamed(path, n, self.mentioned_in[path], path in self.named) for path, n in self.mentions.items()),
             names=self.names.names(), branch=self.names.branch, repository=self.names.repository,
             answer=Saying(one_line(ending, _EXCERPT), self.answer.seq) if ending else None,
             admitted=tuple(Saying(one, self.answer.seq) for one in find_admissions(ending)) if any(call.outcome == "failed" for call in self.deeds.values()) else (), model=self.model,
@@ -291,18 +287,9 @@ class _FactCollector:
         """Return the files of calls that name none."""
         changed = {one.path: one.seq for one in artifacts if one.action != "read"}
         edits = {call.seq for call in self.deeds.values() if call.kind in ("edit", "create")}
-        left = [one for one in self.nameless if one[1] not in changed.values()]
-        noted = not edits.isdisjoint(changed.values())
-        told = told_files(left, (self.answer.text, self.answer.seq), changed, noted, self.mentions) if left else {}
-        touches = [Touch(path, "edited", seq) for path, seq in told.items()]
-        touches += [
-            Touch(path, "deleted", self.answer.seq) for path in stated_deletions(self.answer.text, self.deletes)
-        ]
-        if left or not any(map(_SHOWS_CHANGES.search, (call.what for call in self.deeds.values()))):
-            known = {*told, *changed}
-            listed = [one for one in listed_changes(self.answer.text) if one[1] not in known]
-            touches += [Touch(path, action, self.answer.seq, "" if left else REPORT) for action, path in listed]
-        return touches
+        shows = any(map(_SHOWS_CHANGES.search, (call.what for call in self.deeds.values())))
+        told = self.nameless.told((self.answer.text, self.answer.seq), changed, edits, self.mentions, shows)
+        return [Touch(*one) for one in told]
 
     def _lasting(self, ending: str) -> list[Saying]:
         recap = self.recap if self.recap and len(self.recap.text) <= _NOTE else Saying("", -1)
@@ -328,13 +315,14 @@ class _FactCollector:
     def _take_prompt(self, row: MessageRow, message: Message) -> None:
         if row.origin == "injected":
             self.references.add_body("\n".join(block.text for block in message.blocks), row.seq)
+            self.marks += [(mark, row.seq) for block in message.blocks for mark in find_file_rules(block.text)]
         if row.kind == "notice":
             self.commits += [(one, row.seq) for block in message.blocks for one in find_undone(block.text)]
             stops = (find_service_stop(block.text) for block in message.blocks)
             self.stopped = next((Saying(words, row.seq) for words in stops if words), self.stopped)
         prompt = "\n".join(block.text for block in message.blocks if block.field == "prompt" and block.text)
         if prompt and row.origin in ("human", "agent") and row.kind in _TYPED:
-            self.near, self.said = "", prompt
+            self.nameless.begin(prompt)
             self._add_request(row, prompt, "\n".join(one.text for one in message.blocks if one.field == "meta"))
         elif prompt and row.origin == "human" and row.kind == "command" and (command := command_words(prompt)):
             self.requests.append(_request(command, prompt, row.seq))
@@ -353,6 +341,7 @@ class _FactCollector:
         said = text.replace("\r\n", "\n")
         command = read_command(said)
         words = said if command is None else command.typed or goal_words(said)
+        self.typed = words if command is not None and command.body else ""
         self.requests.append(_request(words, said, row.seq))
         self.references.add_request(words if command is None else "", row.seq, False, attached)
         if branch := find_branch(text):
@@ -376,15 +365,16 @@ class _FactCollector:
         self.complaints += [(complaint, row.seq)] if complaint is not None else []
         self.confirmed += [row.seq] if confirms else []
 
-    def _add_mentions(self, row: MessageRow, text: str) -> None:
+    def _add_mentions(self, row: MessageRow, text: str, is_said: bool) -> None:
         found = find_mentions(text)
         self.mentions.update(found)
         self.mentioned_in.update(dict.fromkeys(found, row.seq))
+        self.named.update(found if is_said else ())
 
     def _set_answer(self, row: MessageRow, text: str) -> None:
         if is_no_answer(text):
             return
-        self.said = text if len(text) > _EXCERPT else f"{self.said[-_EXCERPT:]}\n{text}"
+        self.nameless.hear(text)
         self.references.add_answer(text, row.seq)
         self.answer = Saying(text[-_ANSWER:], row.seq)
         self.answers.append((text[-_ANSWER:], row.seq))
@@ -434,16 +424,7 @@ class _FactCollector:
         if went_well and output and start.kind in ("read", "shell"):
             shown_in = call.seq if call.result_seq is None else call.result_seq
             self.references.add_document(start.path or start.command, output, shown_in)
-        if start.path and start.kind in ("read", "edit", "create"):
-            self.near, self.said = start.path if start.kind == "read" else "", ""
-        elif went_well and start.kind in ("edit", "create"):
-            self.near = edited_file(start, self.said, self.near)
-            self.nameless.append((self.near, call.seq))
-            self.said = ""
-        elif start.kind == "delete" and went_well and not start.path:
-            self.deletes += 1
-        elif start.kind == "shell":
-            self.near = ""
+        self.nameless.note(start, call.seq, went_well)
 
     def _add_fixed(self, call: Call, start: CallStart, output: str) -> None:
         """Take the files that are staged by name after a fixer said that it changed some."""

@@ -55,6 +55,8 @@ _COLUMN = {name: number for number, name in enumerate(FIELDS)}
 _TYPED = frozenset(("text", "command", "shell", "queued"))
 _PLAIN_NAME = lazy_pattern(r"[\w.:/@-]{1,80}", re.ASCII)
 _FIRST_PROMPT = 300
+#: A prompt of one line that holds no text of a command.
+_PLAIN = lazy_pattern(r"\w[^\n<>/#$]{0,298}")
 _COARSE = ("day", "min")
 ODD_NAME = "(odd name)"
 #: Fields of a step that hold token usage, in the order of TokenUsage.
@@ -336,6 +338,12 @@ class _Grower:
     def _note_prompt(self, message: Message) -> None:
         """Keep what was asked for first. A greeting stays only until something is asked for."""
         prompt = next((block.text for block in message.blocks if block.field == "prompt"), "")
+        if not self.growth.first_prompt and message.kind == "text" and _PLAIN.fullmatch(prompt):
+            self.growth.first_prompt = prompt  # judged when another one comes
+            return
+        if opens_session(self.growth.first_prompt):
+            self.is_asked = True
+            return
         words = asked_words(prompt, message.kind == "command") if prompt else ""
         if not words:
             return

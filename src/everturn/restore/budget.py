@@ -5,8 +5,8 @@ up when its section has had its share up to its middle, so a long list does not 
 rest. What is only noise beside the rest waits until they have had their fill. The order does not depend on the budget, and a document holds
 a beginning of it: more room never shows less.
 
-Names have a room of their own, at most `_NAMES_MOST` tokens, unless there is nothing else to show. A name that
-stands in another statement is not repeated.
+Names have a room of their own, at most `_NAMES_MOST` tokens: more of them say nothing, even if there is nothing else to show. What they do not
+need falls to the rest. A name that stands in another statement is not repeated.
 """
 
 from __future__ import annotations
@@ -72,11 +72,14 @@ def fit_document(document: Document, room: float, terms: Terms) -> Document:
     told = order_entries([one for one in entries if one.key != NAMES])
     names = order_entries([one for one in entries if one.key == NAMES])
     reserved = max(0.0, min(_NAMES_SHARE * room, _NAMES_MOST)) if names else 0.0
-    kept, left = _take(told, room - reserved, terms)
+    filler = _Filler(told, room - reserved, terms)
+    filler.fill()
     if names:
-        spare = left if len(kept) == len(told) else 0.0  # there is nothing else to show
-        kept += _take_names(names, reserved + spare - terms.heading(NAMES), kept, terms)
-    return keep_entries(document, kept)
+        chosen, spare = _take_names(names, reserved - terms.heading(NAMES), filler.shown, terms)
+        filler.fill(spare if chosen else reserved)
+        text = _written(filler.shown, terms)
+        return keep_entries(document, [*filler.shown, *(one for one in chosen if _bare_name(one) not in text)])
+    return keep_entries(document, filler.shown)
 
 
 def all_entries(document: Document) -> Iterator[Entry]:
@@ -98,20 +101,34 @@ def order_entries(entries: list[Entry]) -> list[Entry]:
     return [one for _, _, one in sorted(due, key=lambda one: one[:2])]
 
 
-def _take(entries: list[Entry], room: float, terms: Terms) -> tuple[list[Entry], float]:
-    """Return the statements that fit, up to the first that does not, and the room that is left; of that one, as much as fits."""
-    kept: list[Entry] = []
-    headed: set[str] = set()
-    for raw in entries:
-        one = Entry(raw.key, raw.number, terms.tidy(raw.statement))
-        left = room - (0.0 if one.key in headed else terms.heading(one.key))
-        price = terms.price(one.key, one.statement)
-        if price > left:
-            return kept + _beginning(one, left, terms.price), 0.0
-        room = left - price
-        headed.add(one.key)
-        kept.append(one)
-    return kept, room
+class _Filler:
+    """Takes the statements that fit, up to the first that does not; of that one, as much as fits."""
+
+    def __init__(self, entries: list[Entry], room: float, terms: Terms) -> None:
+        self._left, self._room, self._terms = iter(entries), room, terms
+        self._waits: Entry | None = None  # the first that does not fit
+        self._kept: list[Entry] = []
+        self._headed: set[str] = set()
+        self.shown: list[Entry] = []
+
+    def fill(self, more: float = 0.0) -> None:
+        """Take on, with so many tokens more."""
+        self._room += more
+        while (one := self._waits or self._next()) is not None:
+            left = self._room - (0.0 if one.key in self._headed else self._terms.heading(one.key))
+            price = self._terms.price(one.key, one.statement)
+            if price > left:
+                self._waits = one
+                self.shown = self._kept + _beginning(one, left, self._terms.price)
+                return
+            self._waits, self._room = None, left - price
+            self._headed.add(one.key)
+            self._kept.append(one)
+        self.shown = self._kept
+
+    def _next(self) -> Entry | None:
+        raw = next(self._left, None)
+        return None if raw is None else Entry(raw.key, raw.number, self._terms.tidy(raw.statement))
 
 
 def _beginning(one: Entry, room: float, price: Price) -> list[Entry]:
@@ -123,27 +140,40 @@ def _beginning(one: Entry, room: float, price: Price) -> list[Entry]:
     return [Entry(one.key, one.number, replace(one.statement, text=text))] if text else []
 
 
-def _take_names(names: list[Entry], room: float, shown: list[Entry], terms: Terms) -> list[Entry]:
-    """Return the names up to the first that does not fit. One that stands in what is shown is left out."""
-    text = "\n".join((terms.head, *(one.statement.text for one in shown))).lower()
+def _take_names(names: list[Entry], room: float, shown: list[Entry], terms: Terms) -> tuple[list[Entry], float]:
+    """Return the names up to the first that does not fit, and the room that is left if all of them fit.
+
+    One that stands in what is shown is left out.
+    """
+    text = _written(shown, terms)
     listed: list[str] = []
     cited: set[int] = set()
     kept: list[Entry] = []
     for one in names:
-        name = one.statement.text.strip("`").lower()
+        name = _bare_name(one)
         if name in text or any(name in other for other in listed):
             continue
         messages = {proof.message for proof in one.statement.evidence}
         statement = terms.tidy(one.statement)
         if not statement.text:
             continue
-        room -= terms.price(NAMES, replace(statement, evidence=()) if messages <= cited else statement)
-        if room < 0:
-            break
+        price = terms.price(NAMES, replace(statement, evidence=()) if messages <= cited else statement)
+        if price > room:
+            return kept, 0.0
+        room -= price
         cited |= messages
         listed.append(name)
         kept.append(Entry(one.key, one.number, statement))
-    return kept
+    return kept, max(0.0, room)
+
+
+def _written(shown: list[Entry], terms: Terms) -> str:
+    """Return the words of a document, by which names are looked up."""
+    return "\n".join((terms.head, *(one.statement.text for one in shown))).lower()
+
+
+def _bare_name(one: Entry) -> str:
+    return one.statement.text.strip("`").lower()
 
 
 def keep_entries(document: Document, entries: list[Entry]) -> Document:

@@ -111,7 +111,7 @@ def _thin_entry(entry: DecisionEntry, room: int) -> DecisionEntry:
     return replace(entry, passages=tuple(one for one in entry.passages if one in kept))
 
 
-_LIKELY, _BESIDE = -1.25, -2.3  # log-odds that the likeliest passage of an entry needs, and those beside it
+_LIKELY, _BESIDE = -1.55, -2.35  # log-odds that the likeliest passage of an entry needs, and those beside it
 _MOST = 8  # passages of an entry
 _ALL_ROOM, _MOST_ROOM, _LEAST_ROOM = 6_000, 1_600, 600  # bytes of all passages, and of those of an entry
 
@@ -137,27 +137,39 @@ def _draft_entry(material: StatementMaterial, entry: DecisionEntry, weight: floa
 
 # --- constraints ---
 def constraints(material: StatementMaterial) -> Iterator[DraftStatement]:
-    """Instructions of a person that hold from then on; those of one message in one entry, which cites the messages that repeat them."""
+    """Instructions of a person that hold from then on; those of one message in one entry, which cites the messages that repeat them.
+
+    Of the commands whose text lists rules, the last one counts.
+    """
     entries: dict[int, list[DecisionState]] = {}
-    for number, one in enumerate(material.state.constraints):
+    told = material.state.constraints
+    command = max((max((one.seq, *one.again)) for one in told if one.kind == "command"), default=-1)
+    for number, one in enumerate(told):
+        if one.kind == "command" and command not in (one.seq, *one.again):
+            continue
         is_listed = one.status == ACTIVE and not one.pinned
         entries.setdefault(one.seq if is_listed else -2 - number, []).append(one)
     for rank, entry in rank_latest(list(entries.values())):
         weight = 95 if entry[0].pinned else weight_by_rank(84, rank, 55)
+        weight = _FILE_WEIGHT if entry[0].kind == "file" else weight
         if entry[0].status != ACTIVE:
             yield draft_decision(material, entry[0], ENDED)
-        elif len(entry) > 1 or entry[0].again:
+        elif len(entry) > 1 or entry[0].again or entry[0].kind == "file":
             yield _draft_rules(material, entry, weight)
         else:
             yield draft_decision(material, entry[0], weight)
 
 
+_FROM_FILE, _FILE_WEIGHT = " (from the project's instruction file)", 45
+
+
 def _draft_rules(material: StatementMaterial, entry: list[DecisionState], weight: float) -> DraftStatement:
     text = one_line(" · ".join(one.text for one in entry), _RULES)
+    tail = _FROM_FILE if entry[0].kind == "file" else ""
     again = {seq: one.text for one in entry for seq in one.again}
     cited = [(entry[0].seq, text), *sorted(again.items())]
     label = entry[0].kind if entry[0].kind == "pin" else ""
-    return fact_statement(material, weight, lambda: safe_excerpt(material, cited[0], _RULES), cited, label)
+    return fact_statement(material, weight, lambda: f"{safe_excerpt(material, cited[0], _RULES)}{tail}", cited, label)
 
 
 # --- one decision or rule ---

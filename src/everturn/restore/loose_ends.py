@@ -67,9 +67,9 @@ def _cut_off(material: StatementMaterial) -> Iterator[DraftStatement]:
     begun, ending = material.state.begun, material.state.ending
     told, refs = list[str](), list[Words]()
     if (one := _unreported(material.state)) is not None:
-        words = material.proofs.excerpt(one.seq, "prompt", _STEPS) if word_count(one.text) > _FEW_WORDS else one.text
-        is_command = words.startswith("<command-")  # in the tags of a client
-        refs.append((one.seq, one.text if is_command else words or one.text))
+        whole = material.proofs.excerpt(one.seq, "prompt", _STEPS) if word_count(one.text) > _FEW_WORDS else ""
+        is_begun = whole.startswith(one.text.removesuffix("…"))  # else the message holds more than the person typed
+        refs.append((one.seq, whole if is_begun else one.text))
         told.append("last request, not reported as done: ")
     if begun is not None:
         refs.append((begun.seq, " · ".join(dict.fromkeys(_steps_by_answer(material.state)[begun.seq]))))

@@ -14,7 +14,7 @@ from functools import partial
 from msgspec import Struct
 from msgspec.structs import replace
 
-from everturn.derive.file_book import FileState
+from everturn.derive.file_book import REPORT, FileState
 from everturn.derive.key_names import KeyName, NameSetting, rank_names
 from everturn.derive.open_failures import OpenFailure
 from everturn.derive.plans import PlanItem, find_current, is_task
@@ -25,7 +25,7 @@ from everturn.derive.session_state import (
     still_failing,
     unconfirmed_reports,
 )
-from everturn.derive.turn_facts import REPORT, TurnFacts
+from everturn.derive.turn_facts import TurnFacts
 from everturn.derive.version_control import CommitState
 from everturn.model.archive import Session, is_live
 from everturn.restore.budget import NAMES
@@ -182,7 +182,7 @@ _COMPLAINT = 120
 _REPORTED = 300
 _EARLIER = 120
 _SUMMARY = 1200
-_MOST_NOISE = {"mentioned": 60, "commands": 60}  # statements that are proven of what is shown last
+_MOST_NOISE = {"mentioned": 16, "commands": 16}  # statements that are proven of what is shown last
 _MOST_NAMES = 80
 _SUBJECT, _SHORT_SUBJECT, _SUBJECTS = 100, 32, 1_000  # cells of a subject, at most and at least, and of all of them
 _TASK_WORDS, _TASKS = 100, 600  # cells of a task of a file, and of all of them
@@ -282,11 +282,12 @@ def files(material: StatementMaterial) -> Iterator[DraftStatement]:
 
 
 def mentioned_files(material: StatementMaterial) -> Iterator[DraftStatement]:
-    """Files that were named but not touched. Late and often named ones weigh most."""
+    """Files that a person or an answer named and nothing touched. Late and often named ones weigh most."""
     known = {*material.state.files, *material.state.named}
     ends = {end for path in known for end in _path_endings(path)}
     touched = {end for path in material.state.files for end in (path.replace("\\", "/"), *_path_endings(path))}
-    left = [one for one in material.state.named.values() if one.path.replace("\\", "/") not in ends | touched]
+    said = (one for one in material.state.named.values() if one.said)
+    left = [one for one in said if one.path.replace("\\", "/") not in ends | touched]
     for weight, one in weigh_by_mention(left):
         yield fact_statement(material, 1 + 15 * weight, partial("`{}`".format, one.path), [(one.seq, one.path)])
 

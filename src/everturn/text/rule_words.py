@@ -6,6 +6,10 @@ stands for all words that begin so. Accents do not count. Chinese, Japanese and 
 
 from __future__ import annotations
 
+import re
+
+from everturn.text.lazy_pattern import lazy_pattern
+
 MEANINGS = {
     "forbid": "don't dont never stop mustn't nie niemals keinesfalls jamais nunca jamás 不要 不能 不得 不可 不许 不准 禁止 请勿 切勿 别再 别用 别改 别动 别加 不允 しな だめ 하지 "
     "마세 말고 금지 mai никогда нельзя ніколи не можна nigdy zakaz nooit asla запрещ* заборон* proíb* proib* prohib* interdi* verbiet* "
@@ -113,4 +117,88 @@ ENGLISH = frozenset("the to of and is in it that for this with be on are you not
 OTHER_LATIN = frozenset(
     "der die das und ist nicht ein eine ich wir mit auf für den dem bitte le la les des est une dans pour je pas vous et du sur el los las "
     "una para con por es en que lo se os um com não nao da voce você eu il che per non di sono nie jest na że do het een niet van de bir ve için".split()
+)
+
+#: The end of a line above a list whose items are rules, whatever their own words say: `Key rules:`, `The report must include:`.
+RULES_ABOVE = lazy_pattern(
+    r"(?:\b(?:(?:rules?|guidelines|constraints|restrictions|conventions|important|must(?: (?:not|never|be|have|include|contain|pass|always|only))?|always|never"
+    r"|regeln|richtlinien|vorgaben|einschränkungen|wichtig|règles|contraintes|consignes|reglas|restricciones|importante|normas"
+    r"|regras|restrições|regole|vincoli|правила|ограничения|важно|zasady|ograniczenia|kurallar)(?: \w+){0,2})"
+    r"|规则|规范|约束|限制|注意事项|注意点?|重要|ルール|制約(?:条件|事項)?|規則|규칙|제약(?:조건| 사항)?|주의(?:사항)?)[\W_]*$",
+    re.IGNORECASE,
+)
+
+# --- rules in English ---
+_DONT = r"(?:do\s+not|don['’]?t|dont)"
+#: Where an order may begin: a sentence or a clause.
+_OPENS = r"(?:^|[,;:(–—-]\s+|\b(?:please|pls|and|but|also|so|then|you\s+(?:should|must|can|need\s+to)|to|just)\s+)"
+#: The same without a purpose clause: `do it to make sure` is not an order.
+_ASKS = r"(?:^|[,;:(–—-]\s+|\b(?:please|pls|and|but|also|so|then|you\s+(?:should|must|can)|need\s+to)\s+)"
+#: Orders in form, not in meaning.
+_IDLE = r"(?!\s+(?:you\s+think|worry|bother|mind|know|think\s+so|get\s+me|have|need|see|want|remember|understand|forget\s+about|like|get|seem|care|believe|recall)\b)"
+_NO = (
+    r"^no\s+(?!(?:it|its|it['’]s|that|this|i|i['’]m|you|we|they|need|problem|worries|one|longer|idea|thanks|thank|way|point|the|"
+    r"a|an|please|don['’]?t|do|not|just|wait|still|but|and|if|because|since|there|what|why|luck|clue|go|use|keep|make|let)\b)"
+    r"(?![^\n]*\b(?:el|la|los|las|lo|un|una|de|del|en|que|se|me|te|le|les|nos|es|ha|has|han|he|hay|o|os|da|das|na|di|il|che|al|con|por|para|mi|su|ya)\b)"
+    r"[a-z][\w-]*(?:\s+(?!(?:applied|found|needed|required|changed)\b)[\w/-]+){0,7}[.!]*$"
+)
+#: A sentence of a person that lays down a rule.
+RULE = lazy_pattern(
+    "|".join(
+        (
+            rf"{_OPENS}{_DONT}{_IDLE}\s+(?:ever\s+)?[a-z]{{2,}}",
+            rf"{_OPENS}(?:never|always)\s+(?!mind\b|forget\s+the\b|again\b|been\b|had\b|was\b|were\b|did\b|a\b|the\b)(?!\w+(?:ed|s)\b(?!\s*:))[a-z]{{2,}}",
+            r"\bwe\s+(?:never|always)\s+(?!had\b|were\b|did\b|got\b|\w+ed\b)[a-z]{2,}",
+            r"\b(?:must|should|may)\s+(?:never|always|only)\s+(?!happen)[a-z]{2,}",
+            r"\bmust\s+(?:not\s+)?(?!have\s+(?:been|got|had|\w+ed)\b|admit|say|confess)[a-z]{2,}",
+            rf"{_ASKS}(?:make\s+sure\b(?!\s+(?:everything|it|that|this|all)\b[^.,;]{{0,20}}\b(?:works?|working|pass(?:es)?|runs?)\b)|(?:ensure|avoid)\s+(?!me\b)[a-z]{{2,}})",
+            r"\bfrom\s+now\s+on\b|\bgoing\s+forward\b",
+            r"^only\s+(?!if\b|when\b|then\b|one\b|thing\b|the\s+\w+\s+(?:is|was|has)\b|a\b|\d|issue\b|problem\b|question\b)[a-z]{2,}",
+            rf"{_ASKS}(?:be|being)\s+sure\s+(?:to|that|you)\b",
+            rf"\b(?:we|i)\s+(?:explicitly\s+|really\s+|definitely\s+)?{_DONT}\s+(?:ever\s+)?want\s+(?!to\s+(?:know|think)\b)[a-z]",
+            rf"^we\s+{_DONT}\s+need\s+(?!to\b)[a-z]",
+            r"\b(?:i|we)(?:['’]?d|\s+would)\s+rather\s+(?!not\s+say)[a-z]{2,}",
+            r"\bshould(?:\s+not|n['’]?t)\s+(?!happen|be\s+happening|it\b|we\b|this\b|that\b|have\b)[a-z]{2,}|\bshould\s+(?:remain|stay)\b",
+            r"\b(?:should|must|needs?\s+to)\b[^.?!]{1,80}(?:,\s*|\bbut\s+)not\b|\bwe\s+want\b[^.?!]{1,60},\s*not\b",
+            r"^(?:the\s+only\s+\w+|each|every|all|any)\b[^.?!]{1,80}\bshould\b",
+            r"(?:^|[,;]\s+|\bbut\s+|\band\s+|\w\s+)(?:it|they|these(?:\s+\w+)?|everything)\s+(?:also\s+|all\s+)?needs?\s+to\s+be\b",
+            r"\b(?:after|before)\s+(?:each|every)\s+[a-z]|\bas\s+you\s+go\b|\bas\s+each\b|\bone\s+at\s+a\s+time\b|\bwhere(?:ver)?\s+possible\b",
+            r"^keep\s+(?:all|everything|the)\s+[a-z]|^nothing\s+else[.!]*$|[a-z],\s+no\s+[a-z]{3,}(?:\s+[a-z]+){0,2}!*$",
+            r"^(?:use|using|prefer|choose|pick|take)\s+[^.?!]{1,80}?,?\s+(?:and\s+)?(?:not|instead\s+of|rather\s+than|over)\s+\S",
+            _NO,
+        )
+    ),
+    re.IGNORECASE,
+)
+#: In a pasted document only an order at the very beginning counts, and what is written in capitals or holds by default.
+STRICT = lazy_pattern(
+    rf"(?:{_DONT}{_IDLE}|never|always|must\s+(?:not|never)|you\s+must|make\s+sure)\s+[a-z]{{2,}}"
+    r"|(?:[\w*'’]+\s+){1,4}(?-i:MUST)\s+[a-z]|\W{0,3}before\s+\w+ing\b[^.?!,]{1,40},\s*[a-z]|(?:for|when)\b[^.?!]{5,120},\s*use\b[^.?!]{1,60}\bby\s+default\b",
+    re.IGNORECASE,
+)
+
+
+def _pattern(*alternatives: str) -> re.Pattern[str]:
+    return lazy_pattern("|".join(alternatives), re.IGNORECASE)
+
+
+#: Rules in German, French, Spanish, Japanese and Chinese.
+OTHER_RULE = _pattern(
+    r"^(?:bitte\s+)?(?:nie(?:mals)?|immer|kein(?:e[nrs]?)?)\s+\w|\b(?:darf|dürfen|soll(?:en|st|te)?|muss|müssen)\b[^.?!]{0,60}\b(?:nicht|nie|immer|nur|kein\w*|bleiben)\b|\bachte darauf\b|\bstelle? sicher\b|\bab (?:jetzt|sofort)\b",
+    r"^(?:ne\s|n['’])\w+[^.?!]{0,40}\b(?:pas|jamais|plus)\b|^(?:toujours|jamais|uniquement|pas de)\s+\w|\b(?:il ne faut pas|assure-toi|assurez-vous|dorénavant|désormais)\b|\bdoi(?:t|vent)\b[^.?!]{0,60}\b(?:toujours|jamais|rester|pas)\b",
+    r"^(?:nunca|siempre|únicamente)\s+\w|^no\s+(?:uses|toques|cambies|modifiques|hagas|borres|elimines|agregues|añadas|crees)\b|\b(?:asegúrate|de ahora en adelante|no deben?|debe[ns]? (?:siempre|quedar))\b",
+    r"しないで|しないこと|してはいけ|禁止|必ず|絶対に|常に|使わないで|触らない|変更しない",
+    r"不要|不能|不许|必须|务必|一定要|只能|只用|始终|永远不|别再?(?:用|改|动|加)|请勿",
+)
+#: Limits and preferences: rules where they stand among rules.
+LIMIT = _pattern(
+    r"\bonly\b|\b(?:you )?can(?:not|['’]t)\b|\b(?:avoid|prefer|minimi[sz]e)\b|^(?:keep|limit|try to|reject|never|always|do not)\b|\b(?:must|forbidden|not allowed|required)\b"
+    r"|\b(?:nur|nicht|vermeide\w*|bevorzuge\w*)\b|\b(?:seulement|évite[rz]?|préfère[rz]?)\b|\b(?:solo|sólo|evita|prefiere)\b|のみ|だけ|避け|只|仅|避免|优先"
+)
+#: "No, use X": what the person corrects once holds from then on.
+CORRECTION = _pattern(
+    r"(?:no|nope|nah|nein|non)\b[,.!]?\s+[^?]{0,120}\b(?:just|use|only|instead|should|nur|seulement|solo)\b|(?:不|いや)[，、,]"
+)
+LISTED_ORDER = _pattern(
+    r"(?:commit|push|search|use|write|run|mark|check|report|stop|exit|follow|respond|return|include|read|update|create|complete|process|execute|analy[sz]e|review|keep)\b"
 )

@@ -120,6 +120,7 @@ def _split_sentences(text: str) -> tuple[Sentence, ...]:
 
 
 def _find_sentences(text: str) -> Iterator[Sentence]:
+    text = text.replace("\r\n", "\n") if "\r" in text else text
     text = _FENCE.sub("\n", text)
     text = _TAGGED.sub("\n", text) if "</" in text else text
     headings = len(_HEADING.findall(text))

@@ -166,6 +166,14 @@ AT_ONCE = _words(
     r"(?:now )?let me (?!know)|now,? i['’]?ll\b|i['’]ll now\b|i['’]m (?:now )?going to\b|(?:now )?(?:verifying|checking|running|fetching|reading|writing|creating|updating|fixing|adding|implementing|testing)\b(?=[^\n]{0,40}$)"
     r"|je vais maintenant|ich werde jetzt|ahora voy a|これから|接下来我|让我"
 )
+#: The beginning of a sentence that announces what its author is about to do or look at.
+ANNOUNCED = _words(
+    r"\W{0,4}(?:(?:now|next|first|then|great|perfect|good|ok(?:ay)?)[,!.:]? )?(?:let me\b|let['’]s (?:check|look|see|verify|start)\b|I(?:['’]m| am) (?:now )?(?:going to|planning|considering|exploring|examining|looking|checking)\b|I(?:['’]ll| will) (?:now |first |also )?(?:check|look|verify|start|prepare|explore|examine|read|inspect)\b)",
+    r"\W{0,4}(?:jetzt |nun |als nächstes )?(?:ich (?:prüfe|schaue|sehe mir|beginne)|lass(?:en sie)? mich)\b",
+    r"\W{0,4}(?:maintenant[, ]+)?(?:je vais (?:vérifier|regarder|commencer)|laissez-moi|laisse-moi)\b",
+    r"\W{0,4}(?:ahora )?(?:voy a (?:revisar|ver|verificar|comprobar|empezar)|déjame|vou (?:verificar|analisar|ver)|deixe-me)\b",
+    r"\W{0,4}(?:现在|接下来|下面|首先|好的)?[，,]?\s?(?:正在|让我|我来|我先)", r"\W{0,4}(?:まず|次に|では)?、?[^。\n]{0,60}(?:確認します|確認中です|調べます|読み込みます)",
+)  # fmt: skip
 #: What could be or is recommended, as opposed to what is.
 WOULD_BE = _words(
     r"\b(?:would|could|might|recommend\w{0,5}|suggest\w{0,4})\b",
@@ -269,14 +277,6 @@ ROUTINE = _words(
     r"^\W*(?:we['’]ll|let['’]s|let us|i will|i need to|we need to|now i) (?:now |also )?(?:create a new|run|submit|start|see|look|try|check|write the|add the \S+ import)\b|\bis (?:now )?ready(?: at| for|\W*$)|\bworked\W*$",
     r"\b(?:alle tests|die tests)\b.{0,40}\b(?:grün|bestanden|laufen)\b|\btous les tests\b.{0,40}\bpass|\btodas las pruebas\b.{0,40}\bpasa|テスト.{0,20}(?:成功|通過|パス)|测试.{0,12}通过",
 )
-#: Rules in German, French, Spanish, Japanese and Chinese.
-OTHER_RULE = _words(
-    r"^(?:bitte\s+)?(?:nie(?:mals)?|immer|kein(?:e[nrs]?)?)\s+\w|\b(?:darf|dürfen|soll(?:en|st|te)?|muss|müssen)\b[^.?!]{0,60}\b(?:nicht|nie|immer|nur|kein\w*|bleiben)\b|\bachte darauf\b|\bstelle? sicher\b|\bab (?:jetzt|sofort)\b",
-    r"^(?:ne\s|n['’])\w+[^.?!]{0,40}\b(?:pas|jamais|plus)\b|^(?:toujours|jamais|uniquement|pas de)\s+\w|\b(?:il ne faut pas|assure-toi|assurez-vous|dorénavant|désormais)\b|\bdoi(?:t|vent)\b[^.?!]{0,60}\b(?:toujours|jamais|rester|pas)\b",
-    r"^(?:nunca|siempre|únicamente)\s+\w|^no\s+(?:uses|toques|cambies|modifiques|hagas|borres|elimines|agregues|añadas|crees)\b|\b(?:asegúrate|de ahora en adelante|no deben?|debe[ns]? (?:siempre|quedar))\b",
-    r"しないで|しないこと|してはいけ|禁止|必ず|絶対に|常に|使わないで|触らない|変更しない",
-    r"不要|不能|不许|必须|务必|一定要|只能|只用|始终|永远不|别再?(?:用|改|动|加)|请勿",
-)
 #: A sentence of a person that chooses something.
 CHOICE = _words(
     r"\b(?:we|i)(?:\s+have|['’]ve)?\s+(?:decided|agreed|settled|opted|chose|chosen)\b(?!\s+(?:if|whether|yet))",
@@ -287,18 +287,6 @@ CHOICE = _words(
     r"\bi(?:['’]d)?\s+(?:would\s+)?prefer\b(?!\s+not\b)",
     r"\b(?:let['’]s|lets)\s+(?:address|do\s+(?:this|it|that)\s+(?:in|with|by|as|on)|make\s+it|name|call\s+it|start\s+with|leave|limit|defer|postpone|ship)\b",
     r"^we['’]?re\s+going\s+to\s+[a-z]|^start\s+with\s+\S+,?\s+then\b|^leave\s+(?:it|that|them|this)\s+(?:alone|as)",
-)
-#: Limits and preferences: rules where they stand among rules.
-LIMIT = _words(
-    r"\bonly\b|\b(?:you )?can(?:not|['’]t)\b|\b(?:avoid|prefer|minimi[sz]e)\b|^(?:keep|limit|try to|reject|never|always|do not)\b|\b(?:must|forbidden|not allowed|required)\b"
-    r"|\b(?:nur|nicht|vermeide\w*|bevorzuge\w*)\b|\b(?:seulement|évite[rz]?|préfère[rz]?)\b|\b(?:solo|sólo|evita|prefiere)\b|のみ|だけ|避け|只|仅|避免|优先"
-)
-#: "No, use X": what the person corrects once holds from then on.
-CORRECTION = _words(
-    r"(?:no|nope|nah|nein|non)\b[,.!]?\s+[^?]{0,120}\b(?:just|use|only|instead|should|nur|seulement|solo)\b|(?:不|いや)[，、,]"
-)
-LISTED_ORDER = _words(
-    r"(?:commit|push|search|use|write|run|mark|check|report|stop|exit|follow|respond|return|include|read|update|create|complete|process|execute|analy[sz]e|review|keep)\b"
 )
 CHOSEN = _words(
     r"\b(?:decision|decided|settled|agreed|chosen|chose|picked|opted|(?:go|going|goes|went)\s+with|(?:stick|stay|keep)\s+(?:to|with)|"

@@ -38,6 +38,18 @@ UNCAUGHT = lazy_pattern(
     re.MULTILINE,
 )
 NAMED_ERROR = lazy_pattern(r"(?:Error|Exception)\b")
+#: Reports in Portuguese, Italian, Polish, Russian and Korean, and words that make them a condition or a purpose.
+MORE_TROUBLE = lazy_pattern(
+    r"\bnão (?:está |estão |estava |mais )?(?:funcion\w+|aparec\w+|abr(?:e|iu|indo)|carreg\w+|salv\w+|atualiz\w+|mostr\w+|vejo)\b|\b(?:deu|dá|dando) erro\b|\bparou de funcionar\b|\best(?:á|ão) (?:quebrad|travad|errad|faltand)\w+"
+    r"|\bnon (?:funziona\w*|va\b|si (?:apre|vede|carica|aggiorna)|appare|compare|mostra)|\bd(?:à|anno) errore\b|\bnie (?:działa|widać|otwiera|ładuje|wyświetla)\w*"
+    r"|\b(?:по-прежнему |все еще |всё ещё )?не (?:работа|запуска|открыва|отобража|показыва|сохраня|нажима|груз|обновля|приход|вид)\w*|\b(?:пропал|сломал|завис)\w*|\b(?:выда|выпада|появля|вылета|получа)\w+ (?:\w+ )?ошибк\w+"
+    r"|(?:안|못) ?(?:돼|되(?!면)|나와|나오(?!면)|열려|보여|보이|됨)|작동하지 않|(?:에러|오류)가 (?:나|발생|떠)",
+    re.IGNORECASE,
+)
+MORE_CONDITION = lazy_pattern(
+    r"\b(?:если|чтобы?|когда|caso|para que|quando|se|affinché|jeśli|żeby|gdy)\b|만약|않도록|경우",
+    re.IGNORECASE,
+)
 OPENS_WITH_SO = lazy_pattern(
     r"\W*(?:(?:ok+(?:ay)?|ye(?:ah|s|p)|no|and|but|hm+|right|alright|now|well)\W+)*so\b", re.IGNORECASE
 )
@@ -46,7 +58,7 @@ CJK = lazy_pattern(r"[\u3040-\u30ff\u4e00-\u9fff]")
 #: A quick look before the sentences of a long message are split.
 ANY_CUE = lazy_pattern(
     r"n['’]?t\b|not\b|never|no longer|still|crash|hang|freez|bomb|blows|error|segfault|broken|fail|red\b|stuck|cut off|truncat|corrupt|see no|nothing|none of|missing|break|broke|messed|ruined|keeps?\b|same |gone\b|empty|blank|bug|exception|traceback|duplicat|kaputt|stürzt|fehl|rot\b|nicht|Fehler|"
-    r"pas\b|plante|échou|échec|erreur|plus\b|no \w|sigue|cuelga|se (?:cae|rompe|bloquea)|falla|[\u3040-\u30ff\u4e00-\u9fff]",
+    r"pas\b|plante|échou|échec|erreur|plus\b|no \w|sigue|cuelga|se (?:cae|rompe|bloquea)|falla|n[ãi][oe]\b|non\b|erro|не\b|ошибк|пропал|сломал|завис|[\uac00-\ud7af]|[\u3040-\u30ff\u4e00-\u9fff]",
     re.IGNORECASE,
 )
 CONDITION = lazy_pattern(
