@@ -12,7 +12,7 @@ HOME = "/home/ann/museum/"
 
 
 def museum(store: Store, folder: Path) -> Session:
-    """Eight turns. An import is refused and then fails; a file is taken out of Git; a review finds faults; nothing is tested."""
+    """Ten turns. An import is refused and then fails; a file is taken out of Git; a review finds faults; nothing is tested."""
     archive = Archive(store, folder)
     line, use, back = archive.history.line, archive.use, archive.back
 
@@ -52,6 +52,14 @@ def museum(store: Store, folder: Path) -> Session:
         use("Edit", "c7", file_path=HOME + "src/chart.py", old_string="label", new_string=""),  # 27
         back("c7", "The file was updated."),  # 28
         says("The counters are gone. I would add a legend next, because the colours are hard to tell apart."),  # 29
+        line("user", "Write the tour script. Each translator waits for the previous one to finish."),  # 30
+        says(
+            "First I write `lights.py`, then `doors.py`, finally `audio.py`. The captions prefer the German text and fall back to the Latin name.\n\n"
+            "Should I format the years into the heading, or keep them as a separate column?\n\n**Next steps**\n- audio guide for children\n- floor plan"
+        ),  # 31
+        line("user", "Years as a separate column."),  # 32
+        use("Bash", "c8", command="git push origin main"),  # 33
+        back("c8", "remote: error: GH006\n ! [remote rejected] main -> main (protected branch)", failed=True),  # 34
     )  # fmt: skip
 
 
@@ -71,6 +79,12 @@ open_questions|The cache upgrade from 2.1.0 to 2.4.7 has not been verified [t7 #
 artifacts|`/rooms` answers with 200 and `/api/rooms` with 404 [t7 #25]
 key_decisions|The user wants the counters on top of the bars removed [t8 #26]
 key_decisions|Ages are formatted as 10 instead of 10.00 [t8 #26]
+constraints|Each translator has to wait until the previous one has finished [t9 #30]
+artifacts|The captions prefer the German text and fall back to the Latin name [t9 #31]
+artifacts|`lights.py` comes first, then `doors.py` and finally `audio.py` [t9 #31]
+key_decisions|The years are kept as a separate column rather than formatted into the heading [t9 #31; t10 #32]
+open_questions|An audio guide for children is not implemented yet [t9 #31]
+artifacts|`git push origin main` was rejected [t10 #33]
 next_steps|The agent would add a legend because the colours are hard to tell apart [t8 #29]
 """
 
@@ -83,6 +97,10 @@ open_questions|The reviewer considers the changes ready to merge [t7 #25]
 open_questions|The cache upgrade was verified [t7 #25]
 key_decisions|The user wants to keep the counters on top of the bars [t8 #26]
 key_decisions|Os segredos aparecem no repositório [t6 #23]
+constraints|Every translator works in parallel with the previous one [t9 #30]
+artifacts|The captions prefer the Latin name and fall back to the German text [t9 #31]
+artifacts|First comes `audio.py`, then `doors.py` and finally `lights.py` [t9 #31]
+key_decisions|The years are formatted into the heading instead of a separate column [t9 #31; t10 #32]
 """,
     "deleted": """
 artifacts|`.env` was deleted from the disk [t6 #21]
@@ -96,11 +114,13 @@ artifacts|O `.env` saiu do Git e a alteração foi commitada [t6 #23]
     "passed": """
 open_questions|`python import.py --workers 25` completed successfully [t4 #14]
 artifacts|The counters were removed from `src/chart.py` and all tests pass [t8 #29]
+artifacts|`git push origin main` was accepted [t10 #33]
 """,
     "attributed": """
 key_decisions|The agent asked for 25 workers [t4 #12]
 key_decisions|The user pointed out that `loader.py` skips the checksum [t7 #25]
 key_decisions|The user came up with a legend for the colours [t8 #29]
+constraints|The agent brought up that each translator waits for the previous one [t9 #30]
 """,
     "number": """
 artifacts|The catalogue has 421 objects [t1 #3]
@@ -114,6 +134,7 @@ artifacts|`/api/rooms` answers with 200 [t7 #25]
     "contradiction": """
 key_decisions|快捷键仍然是 ⌘E [t5 #19]
 key_decisions|Ages are formatted as 10.00 instead of 10 [t8 #26]
+artifacts|The audio guide for children is implemented [t9 #31]
 """,
     "invented": """
 artifacts|`src/legend.py` was created for the colours [t8 #29]

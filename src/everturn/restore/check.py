@@ -3,8 +3,8 @@
 Each turn and message that a sentence cites must exist, each quotation must occur in a cited message, and the files,
 commands, commits and numbers it names must occur in the cited turns, as must most of its significant words. What it says was
 done must have been done (`claim_record`), its numbers must belong to the same thing (`claim_counts`), and whoever it says
-spoke must have said so, not the opposite (`claim_speech`). Statements that contradict each other are both taken back
-(`claim_conflicts`). A sentence without a citation gets that of a mechanical fact that says the same. One that rests only on a
+spoke must have said so, not the opposite (`claim_speech`). Of statements that contradict each other only one
+with clearly better support stays (`claim_conflicts`). A sentence without a citation gets that of a mechanical fact that says the same. One that rests only on a
 client's summary, or a rule that only a tool printed, is not a fact. Code cannot check that a sentence draws the right
 conclusion. All checks use the text as captured, before secrets are masked.
 """
@@ -19,12 +19,25 @@ from msgspec.structs import replace
 from everturn.model.archive import MessageRow
 from everturn.restore.claim_acts import ClaimedAct, find_acts, hide_acts
 from everturn.restore.claim_conflicts import find_conflicts
-from everturn.restore.claim_counts import NumberTexts, find_count_faults, find_number_faults, find_value_faults
+from everturn.restore.claim_counts import (
+    NUMBER_WORDS,
+    NumberTexts,
+    find_count_faults,
+    find_number_faults,
+    find_value_faults,
+)
 from everturn.restore.claim_endings import find_ending_faults
 from everturn.restore.claim_language import find_language, spoken_languages
 from everturn.restore.claim_polarity import hide_stance, split_sentences
 from everturn.restore.claim_record import act_record, record_counts
-from everturn.restore.claim_speech import SAYS_CJK, SPEECH_WORDS, find_attributions, find_speech_faults, unknown_names
+from everturn.restore.claim_speech import (
+    SAYS_CJK,
+    SPEECH_WORDS,
+    find_attributions,
+    find_speech_faults,
+    is_hearsay,
+    unknown_names,
+)
 from everturn.restore.document import AGREES, CONTRADICTED, NOT_CHECKED, QUOTED, Evidence, Statement
 from everturn.restore.evidence import CheckedStatement, has_quote, mark_checked, normalise_quotes, quote_short
 from everturn.restore.grounds import (
@@ -57,7 +70,7 @@ _SPOKEN_SECTIONS = ("high_level_goal", "key_decisions", "constraints", "next_ste
 _WISHED = ("high_level_goal", "primary_task", "constraints", "next_steps")
 #: Those of them that are asked for once and then done.
 _WANTED = ("high_level_goal", "primary_task", "next_steps")
-_CLEARLY = 0.2  # by how much the support of a statement must be better
+_CLEARLY = 0.1  # by how much the support of a statement must be better
 
 
 def check_sentence(ground: Ground, key: str, sentence: str) -> CheckedStatement:
@@ -210,7 +223,9 @@ class _StatementTrial:
     def _check_acts(self, things: NamedThings) -> None:
         """Hold what it says was done against the record."""
         acts = self.acts
-        if self.key == "high_level_goal":  # it tells what is wanted, not how a check ended
+        if self.key == "high_level_goal" or is_hearsay(
+            self.parsed.text
+        ):  # what is wanted or said, not how a check ended
             acts = [act for act in acts if act.kind not in ("pass", "fail")]
         self.reasons += _unchanged_files(self.ground, self.turns, acts, things)
         if self.key not in _WISHED:
@@ -265,7 +280,7 @@ class _StatementTrial:
     def _check_support(self, things: NamedThings) -> None:
         text = SAYS_CJK.sub(" ", _PLACEHOLDER.sub(" ", self.parsed.text))
         known = frozenset[str]().union(*(self.ground.words(turn).stems for turn in self.turns))
-        significant = (stems(hide_stance(hide_acts(text))) | (stems(text) & known)) - SPEECH_WORDS
+        significant = (stems(hide_stance(hide_acts(text))) | (stems(text) & known)) - SPEECH_WORDS - NUMBER_WORDS
         if not significant:
             named = things.files or things.code or things.commits or self.parsed.quotes or self.acts
             told = self.foreign and find_attributions(self.parsed.text)  # who said it was looked up

@@ -56,6 +56,7 @@ _ADJECTIVE = re.compile(
     re.I,
 )
 _CHECK = re.compile(r"\b(?:tests?|specs?|suite|builds?|lint(?:er|ing)?|type ?checks?|checks?|CI|pipeline|compil\w+|mypy|pytest|ruff|eslint|tsc|pruebas|compilación)\b|テスト|ビルド|测试|测验|构建", re.I)  # fmt: skip
+_OTHER_RUN = re.compile(r"\b(?:edit|edits|patch|write|call|request|download|upload|copy|rename|search|query)\b", re.I)
 _COMMAND = re.compile(
     r"\S+\s+\S|(?:pytest|tox|nox|mypy|pyright|ruff|eslint|tsc|jest|vitest|mocha|make|just|rspec|phpunit|gradle\w*|mvn\w*|\./|cargo|go|npm|pnpm|yarn|bun)\b"
 )
@@ -83,7 +84,7 @@ class ClaimedAct(Struct, frozen=True):
 def find_acts(text: str) -> Iterator[ClaimedAct]:
     """Yield the acts of a statement without its citations."""
     prose = _QUOTATION.sub(" ", text)
-    whole, about_checks = find_named_things(prose), bool(_CHECK.search(prose))
+    whole, about_checks = find_named_things(prose), _is_about_checks(prose)
     for part in _PARTS.split(prose):
         clause = _ADJECTIVE.sub("", part)
         bare = _hide_names(clause)
@@ -99,6 +100,12 @@ def find_acts(text: str) -> Iterator[ClaimedAct]:
                 yield ClaimedAct(
                     kind, is_denied(before, bare), clause, prose, _narrow(things, clause, bare, match), past, is_check
                 )
+
+
+def _is_about_checks(prose: str) -> bool:
+    """Whether a statement speaks of a check: by its words, or by the name of a file of tests that nothing else was done to."""
+    bare = _hide_names(prose)
+    return bool(_CHECK.search(bare) or (_CHECK.search(prose) and not _OTHER_RUN.search(bare)))
 
 
 def _narrow(things: NamedThings, clause: str, bare: str, verb: re.Match[str]) -> NamedThings:

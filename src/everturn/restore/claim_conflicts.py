@@ -1,4 +1,4 @@
-"""Statements of a model that contradict each other: neither is shown as checked.
+"""Statements of a model that contradict each other, or that tell what the record lists as still to be done.
 
 Two statements contradict each other if they speak of the same object and one says that it is done, passes or is to be, the other
 that it is put off, fails or is not to be; or if they name different choices for it ("Redis for tokens", "PostgreSQL for tokens").

@@ -38,6 +38,8 @@ _WORDS = {word: str(number) for number, words in enumerate((
     "", "one a single ein eine einen un une uno una", "two both zwei deux dos", "three drei trois tres", "four vier quatre cuatro", "five fünf cinq cinco",
     "six sechs seis", "seven sieben sept siete", "eight acht huit ocho", "nine neun neuf nueve", "ten zehn dix diez",
 )) for word in words.split() if word not in ("a", "single", "both")}  # fmt: skip
+#: Their stems, which are held against the numbers of the record and not against its words.
+NUMBER_WORDS = all_stems(" ".join(filter(None, _WORDS)))
 _NUMBER_WORD = re.compile(
     rf"\b({'|'.join(_WORDS)})(?=\s+(?:\w+\s)?(?:tests?|failures?|errors?|fails?|failed|passed|specs?|checks?|warnings?|files?|commits?|Fehler|échecs?|pruebas|fallos?)\b)",
     re.I,

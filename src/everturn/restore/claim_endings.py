@@ -14,7 +14,10 @@ from everturn.restore.grounds import Ground
 from everturn.text.statement_words import ENDED_WELL
 
 _SUCCESSES = ("pass", "push", "merge", "commit", "pr", "tag", "release", "deploy", "install")
-_BROKEN_OFF = re.compile(r"\b(?:interrupted|aborted|turn_aborted|hit your (?:usage )?limit|rate limit)\b", re.I)
+_BROKEN_OFF = re.compile(
+    r"\b(?:interrupted|aborted|turn_aborted|hit your (?:usage )?limit|rate limit|(?:an|the) (?:issue|error|problem) with|may not exist|not found|(?:may|do) not have access|API error)\b",
+    re.I,
+)
 _MAX_CHARS = 4_000
 
 
@@ -28,11 +31,23 @@ def find_ending_faults(ground: Ground, text: str, acts: list[ClaimedAct], cited:
         if row.kind == "notification" and has_failed(ground.text(row)):
             yield f"message {row.seq + 1} reports a failure"
             return
-    if all(row.origin in ("system", "injected") and _BROKEN_OFF.search(ground.text(row)[:_MAX_CHARS]) for row in cited):
-        yield f"message {cited[0].seq + 1} is an interruption"
+    if all(_is_failure(ground, row) for row in cited):
+        yield f"message {cited[0].seq + 1} reports a failure or an interruption"
     runs = _runs_meant(ground, acts, {row.seq for row in cited})
     if runs and all(one.failed for one in runs):
         yield f"{quote_short(runs[-1].command)} failed in turn {runs[-1].turn + 1}"
+
+
+def _is_failure(ground: Ground, row: MessageRow) -> bool:
+    """Whether a message that nobody wrote says that something failed or was broken off."""
+    if row.origin in ("human", "model") or ground.is_person(row):
+        return False
+    text = ground.text(row)[:_MAX_CHARS]
+    return bool(_BROKEN_OFF.search(text)) if row.origin != "tool" else _has_no_call(ground, row) and has_failed(text)
+
+
+def _has_no_call(ground: Ground, row: MessageRow) -> bool:
+    return not any(row.seq in (one.seq, one.result_seq) for one in act_record(ground).deeds.runs)
 
 
 def _runs_meant(ground: Ground, acts: list[ClaimedAct], seqs: set[int]) -> list[RecordedRun]:

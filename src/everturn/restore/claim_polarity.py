@@ -52,7 +52,7 @@ _CJK_CONTRASTS = (
     (re.compile(r"([^。，、；]{1,60})(?:ではなく|じゃなく|の代わりに)て?[、,]?([^。、]{1,60})"), r"\2 instead of \1"),
 )
 _PREFIXED = re.compile(
-    r"\bun(verified|tested|changed|committed|staged|finished|resolved|supported|available|handled|published|released|implemented|documented|reachable|checked|answered|reviewed)\b",
+    r"\bun(verified|tested|changed|committed|staged|finished|resolved|supported|available|handled|published|released|implemented|documented|reachable|checked|answered|reviewed|known|defined|recogni[sz]ed|authori[sz]ed|related|affected|expected)\b",
     re.I,
 )
 _MODAL = re.compile(
@@ -314,7 +314,7 @@ def find_opposite_words(text: str, sentences: Sequence[str], foreign: bool = Fal
 def _word_stance(text: str, one: re.Pattern[str], other: re.Pattern[str]) -> frozenset[bool]:
     """Return whether a text says the one or the other of two words that rule each other out, clause by clause."""
     return frozenset(
-        is_denied(clause[: match.start()], clause) != is_one
+        is_denied(clause[: match.start()], f"{clause[: match.start()]} {clause[match.end() :]}") != is_one
         for clause in map(_write_contrast, split_clauses(text))
         for is_one, word in ((True, one), (False, other))
         if (match := word.search(clause))

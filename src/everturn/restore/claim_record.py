@@ -218,7 +218,9 @@ class ActRecord:
             for sentence in split_sentences(self.ground.speech(row)[:_MAX_CHARS])
             if _REMOVAL.search(sentence)
         )
-        if not any(told) and not any(words & all_stems(one.text) for one in self.deeds.of("delete")):
+        by_command = (one.command for one in self.deeds.runs if not one.failed and _REMOVAL.search(one.command))
+        is_named = act.things.code and any(all(code in one for code in act.things.code) for one in by_command)
+        if not (is_named or any(told) or any(words & all_stems(one.text) for one in self.deeds.of("delete"))):
             yield "the record shows no such removal"
 
     # --- checks ---

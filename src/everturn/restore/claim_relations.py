@@ -12,10 +12,11 @@ from collections.abc import Iterator, Sequence
 from msgspec import Struct
 
 from everturn.restore.grounds import all_stems, stems
-from everturn.text.statement_words import FIRST_AND_SECOND, ONLY, RESTRICTED
+from everturn.text.statement_words import FIRST_AND_SECOND, RESTRICTED, SEQUENCE
 
 _LEAST_SIDE = 0.5  # share of the words of a side that the other side of the record must have
 _LEAST_ABOUT = 0.35  # share of the words of a restriction that a sentence about the same thing has
+_NAME = re.compile(r"[A-Za-z][\w/-]{1,60}\.[A-Za-z]{1,6}(?![\w])", re.ASCII)  # of a file
 _MARKS = re.compile(r"[*_`'\"“”„«»「」『』]")
 
 
@@ -29,12 +30,24 @@ class Relation(Struct, frozen=True):
 
 def find_exchanged(text: str, sentences: Sequence[str]) -> str:
     """Return the sentence of the record in which the two sides of a relation stand the other way round; "" if none does."""
-    said = list(_relations(text))
-    for sentence in sentences if said else ():
+    said, order = list(_relations(text)), _order(text)
+    for sentence in sentences if said or order else ():
+        if len(order) > 1 and _is_reversed(order, _order(sentence)):
+            return sentence
         for there in _relations(sentence):
             if any(one.kind == there.kind and _is_exchanged(one, there) for one in said):
                 return sentence
     return ""
+
+
+def _order(text: str) -> list[str]:
+    """Return the names in a text that tells of things in their order."""
+    return list(dict.fromkeys(_NAME.findall(text))) if SEQUENCE.search(text) else []
+
+
+def _is_reversed(order: list[str], there: list[str]) -> bool:
+    common = [one for one in order if one in there]
+    return len(common) > 1 and common == sorted(common, key=there.index, reverse=True)
 
 
 def _is_exchanged(one: Relation, other: Relation) -> bool:
@@ -77,8 +90,3 @@ def find_other_restriction(text: str, sentences: Sequence[str]) -> str:
 def _restricted_to(text: str) -> Iterator[str]:
     for match in RESTRICTED.finditer(_MARKS.sub("", text)):
         yield next(filter(None, match.groups())).lower()
-
-
-def adds_restriction(text: str, recorded: str) -> bool:
-    """Whether a statement restricts something, and nothing in the record does."""
-    return bool(ONLY.search(text)) and not ONLY.search(recorded)

@@ -54,7 +54,7 @@ SPEECH_WORDS = stems(
     "preferred suggested suggests suggestion proposed proposes proposal recommended recommends insists insisted requires required demands "
     "demanded forbids forbade forbidden prohibits prohibited allows allowed permits permitted expects expected needs approved approves "
     "agreed agrees accepted accepts confirmed confirms rejected rejects refused states stated mentioned mentions explained reported reports "
-    "instructed instructs ordered specified planned plans announced offered picked opted settled instead never always must "
+    "instructed instructs ordered specified planned plans announced offered offer offers picked opted settled instead never always must "
     "strictly explicitly initially originally finally should would later user's according request instruction nobody anyone answered "
     "answer reply replied replies open unanswered response still reason "
     "demande demandé veut voulait souhaite dit préfère propose proposé décidé choisi refusé accepté quiere pidió pide dijo prefiere propuso sugirió decidió eligió "
@@ -81,7 +81,9 @@ def find_speech_faults(
         return
     rows = _speech_rows(ground, turns, cited)
     words = frozenset[str]().union(*(one.words for one in said))
-    sentences = [one for row in rows for one in _sentences_about(words, _prose(ground, row))]
+    sentences = [
+        one for row in rows for one in _sentences_about(words, _prose(ground, row)) if _states(ground, row, one)
+    ]
     printed = [one for row in cited for one in _sentences_about(words, ground.printed(row))]
     recorded = [phrase for one in (*sentences, *printed) for phrase in read_phrases(one)]
     turned = find_opposite(said, recorded, _LEAST_FOREIGN if foreign else _LEAST_TURNED) if recorded else None
@@ -98,7 +100,7 @@ def find_speech_faults(
 
 def _is_on_record(act: ClaimedAct) -> bool:
     """Whether the record of calls decides about an act. A change of what is no file is only spoken of."""
-    return act.kind not in ("edit", "create") or bool(act.things.files)
+    return act.kind not in ("edit", "create", "verify") or bool(act.things.files)
 
 
 def _word_faults(text: str, sentences: Sequence[str], spoken: str, key: str, foreign: bool) -> Iterator[str]:
@@ -143,6 +145,11 @@ def _prose(ground: Ground, row: MessageRow) -> str:
     """Return what somebody says in a message. The code blocks of the model are no speech; a person may put a wish into one."""
     text = ground.speech(row)[:_MAX_CHARS]
     return text if ground.is_person(row) else _FENCED.sub(" ", text)
+
+
+def _states(ground: Ground, row: MessageRow, sentence: str) -> bool:
+    """Whether a sentence says how something is. A question of the model names what may be; one of a person may be a request."""
+    return ground.is_person(row) or not sentence.rstrip("*_ ").endswith(("?", "？"))
 
 
 def _sentences_about(words: frozenset[str], text: str) -> list[str]:
@@ -237,7 +244,7 @@ def _revision_faults(ground: Ground, said: list[Phrase], turns: list[int], cited
     for row, text in ground.spoken:
         if row.turn < min(turns):
             continue
-        for sentence in _sentences_about(words, text):
+        for sentence in _sentences_about(words, ground.speech(row) or text):
             recorded = read_phrases(sentence)
             later = row.seq > last and row.turn >= max(turns)
             denied = find_denied_choice(said, recorded)
@@ -375,6 +382,11 @@ def find_attributions(text: str) -> list[Attribution]:
                 Attribution(who, bare, approves, bool(_REFUSAL.search(clause)), bool(_REQUEST.search(clause)), not hits)
             )
     return found
+
+
+def is_hearsay(text: str) -> bool:
+    """Whether a statement only says what somebody said: "according to the agent"."""
+    return bool(_SAYS_WHO.search(text))
 
 
 def is_yes(text: str) -> bool:

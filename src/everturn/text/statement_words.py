@@ -74,7 +74,7 @@ OPPOSITES = tuple(
          r"\b(?:one after (?:the other|another)|one (?:by one|at a time)|sequential(?:ly)?|in sequence|in turn|waits? (?:for|until)|nacheinander|der Reihe nach|l['’]une? après l['’]autre|uno (?:por uno|tras otro)|um (?:por um|após o outro)|secuencial\w*|sequencial\w*)\b|依次|逐个|串行|順番に|一つずつ|順次"),
         (r"\b(?:complete[ds]?|finished|fully done|abgeschlossen|fertiggestellt|terminée?s?|achevée?s?|completad[oa]s?|terminad[oa]s?|concluíd[oa]s?)\b|已完成|完成了|完了",
          r"\b(?:interrupted|aborted|cancell?ed|cut off|timed out|unterbrochen|abgebrochen|interrompue?s?|annulée?s?|interrumpid\w+|cancelad\w+|interrompid\w+)\b|中断|取消|中止|キャンセル"),
-        (r"\b(?:(?:a|one|the) single|one (?:file|place|list|document|folder)|in one|einer? einzige\w*|une? seule?|un(?:a)? (?:solo|sola|único|única)|um(?:a)? (?:só|único|única))\b|(?:一|ひと)つの|単一|まとまって|单一|一个文件|集中在",
+        (r"\b(?:(?:a|one|the) single|(?<=no )single|one (?:file|place|list|document|folder)|in one|einer? einzige\w*|une? seule?|un(?:a)? (?:solo|sola|único|única)|um(?:a)? (?:só|único|única))\b|(?:一|ひと)つの|単一|まとまって|单一|一个文件|集中在",
          r"\b(?:several|multiple|scattered|spread (?:over|across)|distributed|separate(?:ly)?|mehrere\w*|verteilt|verstreut|plusieurs|dispersée?s?|vari[oa]s|dispers[oa]s|vári[oa]s|espalhad[oa]s|separad[oa]s)\b|複数|分散|別々|多个|分散在|各自"),
         (r"\b(?:first|initial(?:ly)?|zuerst|erste[nrsm]?|premi(?:er|ère)s?|primer[oa]?|primeir[oa])\b|最初|首先|まず", r"\b(?:last|final(?:ly)?|zuletzt|letzte[nrsm]?|derni(?:er|ère)s?|últim[oa]s?)\b|最后|最後"),
         (r"\b(?:at least|no (?:less|fewer) than|minimum(?: of)?|mindestens|au moins|al menos|como mínimo|pelo menos|no mínimo)\b|至少|最少|以上|少なくとも", r"\b(?:at most|no more than|maximum(?: of)?|up to|höchstens|maximal|au plus|como máximo|a lo sumo|no máximo)\b|至多|最多|最大|以下|以内"),
@@ -103,6 +103,11 @@ STILL = _words(
 )
 
 _SIDE = r"(?:[^,;.。，、；\n]|\.(?=\w)){2,60}"
+#: Says that things are told in the order in which they come.
+SEQUENCE = _words(
+    r"\b(?:first|then|next|finally|last(?:ly)?|zuerst|dann|danach|zuletzt|d['’]abord|ensuite|puis|enfin|primero|luego|después|por último|primeiro|depois|por fim)\b"
+    r"|先.{1,200}(?:再|然后|最后|接着)|まず.{1,200}(?:次に|最後に|その後)"
+)
 #: Relations of which one side comes first, and the other second.
 FIRST_AND_SECOND = {
     "order": (
@@ -122,11 +127,6 @@ FIRST_AND_SECOND = {
         _words(rf"优先(?:使用|采用|用)?(?P<first>{_SIDE})[，,](?:失败|否则|若失败|失败时|没有)(?:则|时|就|再)?(?:用|使用|回退到)?(?P<second>{_SIDE})"),
     ),
 }  # fmt: skip
-#: Says that something is so of one thing only.
-ONLY = _words(
-    r"\b(?:only|solely|exclusively|just|alone|nothing but|no other|nobody else|nur|ausschließlich|lediglich|seule?s?|seulement|uniquement|exclusivement|sólo|solo|solamente|únicamente|exclusivamente"
-    r"|só|somente|apenas|unicamente)\b|只|仅|僅|唯一|单独|のみ|だけ|しか|限り|限定|만 "
-)
 #: The one thing that something is restricted to, where it has a name of its own.
 RESTRICTED = lazy_pattern(
     r"\b(?i:only|solely|exclusively|nur|seulement|uniquement|solo|sólo|solamente|somente|apenas|só)\s+(?:(?:in|on|for|by|with|the|to|at|from|im|auf|für|dans|en|sur|pour|la|el|para|em|na|no)\s+){0,2}([A-Z][A-Za-z0-9_.-]{1,30})"
@@ -134,6 +134,6 @@ RESTRICTED = lazy_pattern(
 )
 #: Says that something came to a good end.
 ENDED_WELL = _words(
-    r"\b(?:accepted|went through|came through|completed|finished|recovered|restored|delivered|worked|succeeded|angenommen|abgeschlossen|fertiggestellt|wiederhergestellt|acceptée?s?|terminée?s?"
+    r"\b(?:accepted|went through|came through|completed|finished|recovered|restored|delivered|worked|works|succeeded|(?:is|was) accessible|answered|without (?:a |any )?(?:problems?|errors?|issues?|conflicts?)|angenommen|abgeschlossen|fertiggestellt|wiederhergestellt|acceptée?s?|terminée?s?"
     r"|achevée?s?|récupérée?s?|restaurée?s?|aceptad[oa]s?|completad[oa]s?|terminad[oa]s?|recuperad[oa]s?|aceit[oa]s?|concluíd[oa]s?|finalizad[oa]s?)\b|完了し|完成了|已完成|成功|受け入れられ|被接受|恢复了|復元"
 )
