@@ -106,6 +106,7 @@ key_decisions|The years are formatted into the heading instead of a separate col
 artifacts|`.env` was deleted from the disk [t6 #21]
 artifacts|`loader.py` was edited to verify the checksum [t7 #25]
 artifacts|`src/chart.py` was deleted with the counters [t8 #29]
+artifacts|The importer was uninstalled again [t4 #15]
 """,
     "shipped": """
 artifacts|`src/toolbar.tsx` was edited and the change was committed [t5 #19]
@@ -113,6 +114,7 @@ artifacts|O `.env` saiu do Git e a alteração foi commitada [t6 #23]
 """,
     "passed": """
 open_questions|`python import.py --workers 25` completed successfully [t4 #14]
+open_questions|The import succeeded [t4 #14; t4 #15]
 artifacts|The counters were removed from `src/chart.py` and all tests pass [t8 #29]
 artifacts|`git push origin main` was accepted [t10 #33]
 """,

@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 
 from everturn.restore.claim_conflicts import find_open_item
+from everturn.restore.claim_counts import find_count_faults
 from everturn.restore.claim_polarity import find_opposite_words
 from everturn.restore.claim_relations import find_exchanged, find_other_restriction
 
@@ -47,3 +48,9 @@ def test_what_a_list_of_next_steps_has_is_not_done() -> None:
     spoken = "Done\n- import of stamps\n\nNext steps:\n- export of stamps to CSV"
     assert find_open_item("The export of stamps to CSV is implemented", spoken) == "export of stamps to CSV"
     assert find_open_item("The import of stamps is implemented", spoken) == ""
+
+
+def test_a_part_of_the_tests_is_counted_with_its_verdict() -> None:
+    recorded = "side-panel.spec (7 tests | 4 failed)"
+    assert not list(find_count_faults("4 of the 7 side-panel tests failed", recorded))
+    assert list(find_count_faults("6 of the 7 side-panel tests failed", recorded))

@@ -2,11 +2,11 @@
 
 Each turn and message that a sentence cites must exist, each quotation must occur in a cited message, and the files,
 commands, commits and numbers it names must occur in the cited turns, as must most of its significant words. What it says was
-done must have been done (`claim_record`), its numbers must belong to the same thing (`claim_counts`), and whoever it says
-spoke must have said so, not the opposite (`claim_speech`). Of statements that contradict each other only one
-with clearly better support stays (`claim_conflicts`). A sentence without a citation gets that of a mechanical fact that says the same. One that rests only on a
-client's summary, or a rule that only a tool printed, is not a fact. Code cannot check that a sentence draws the right
-conclusion. All checks use the text as captured, before secrets are masked.
+done must have been done (`claim_record`, `claim_endings`), its numbers must belong to the same thing (`claim_counts`), and
+whoever it says spoke must have said so, not the opposite (`claim_speech`). Of statements that contradict each other only one
+with clearly better support stays (`claim_conflicts`). A sentence without a citation gets that of a mechanical fact that says
+the same. One that rests only on a client's summary, or a rule that only a tool printed, is not a fact. Code cannot check that a
+sentence draws the right conclusion. All checks use the text as captured, before secrets are masked.
 """
 
 from __future__ import annotations

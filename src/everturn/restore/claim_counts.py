@@ -20,7 +20,7 @@ _CLASSES = {
     "passed": r"pass(?:es|ed|ing)?|succeed(?:s|ed)?|succeeded|green|ok|bestanden|erfolgreich|réussi\w*|pasan|pasaron|成功|通过|合格",
     "skipped": r"skip(?:s|ped)?|ignored|übersprungen|ignorés?|omitid\w+",
 }
-_NOUN = r"(?:(?:of (?:the )?)?(?:\d+ )?(?:\w+ )?(?:tests?|specs?|checks?|cases|assertions?|pruebas|suites?)\s+(?:\w+ )?(?:are |were |have |is |was |do |still |now )?)"
+_NOUN = r"(?:(?:of (?:the )?)?(?:\d+ )?(?:[\w-]{1,30} )?(?:tests?|specs?|checks?|cases|assertions?|pruebas|suites?)\s+(?:\w+ )?(?:are |were |have |is |was |do |still |now )?)"
 _NOT = r"(?:(?:do|does|did|are|is|were|was) not|don['’]t|doesn['’]t|didn['’]t)\s+"
 _AFTER = re.compile(
     rf"(?<![\w.,#-])(\d+)\s*(?:個|つ|件|个)?\s*(?:の)?{_NOUN}?({_NOT})?(?:(?P<x>" + "|".join(f"(?P<{key}>{words})" for key, words in _CLASSES.items()) + r"))(?![\w-])",

@@ -51,10 +51,9 @@ def _has_no_call(ground: Ground, row: MessageRow) -> bool:
 
 
 def _runs_meant(ground: Ground, acts: list[ClaimedAct], seqs: set[int]) -> list[RecordedRun]:
-    """Return the cited runs if they all failed and nothing else is cited, else those of commands that do what is told."""
+    """Return the cited runs if they all failed, else those of commands that do what is told."""
     runs = [one for one in act_record(ground).deeds.runs if one.seq in seqs or one.result_seq in seqs]
-    covered = {seq for one in runs for seq in (one.seq, one.result_seq)}
-    if seqs <= covered and all(one.failed for one in runs):
+    if all(one.failed for one in runs):
         return runs
     kinds = {act.kind for act in acts}
     return [one for one in runs if kinds & {kind for kind, _ in command_kinds(one.command[:_MAX_CHARS])}]
