@@ -23,15 +23,7 @@ from everturn.derive.open_sentences import (
     WeighedSentence,
     choose_open,
 )
-from everturn.derive.plans import (
-    BY_HAND,
-    PlanItem,
-    find_current,
-    find_manual_steps,
-    find_overtaken,
-    find_task_items,
-    tick_run_steps,
-)
+from everturn.derive.plans import BY_HAND, PlanItem, find_current, find_manual_steps, find_task_items, tick_run_steps
 from everturn.model.conversation import CallStart
 
 
@@ -254,16 +246,6 @@ def test_a_plan_is_followed_while_it_is_recent_and_was_begun() -> None:
     assert find_current([done, left], 16) == []
     assert find_current([left], 4) == [left]
     assert find_current([left], 5) == []  # it was only proposed
-
-
-def test_a_plan_is_overtaken_once_files_are_changed_and_nothing_is_ticked() -> None:
-    done, left = PlanItem("buy paint", "done", 4, 9), PlanItem("draw the map", "open", 4, 9)
-    assert find_current([done, left], 5, changed_turn=4) == [left]
-    assert find_current([done, left], 5, changed_turn=5) == []
-    assert find_overtaken([done, left], 5) == [left]
-    task = PlanItem("draw", "open", 4, 9, "task draw")
-    assert find_overtaken([task], 5) == [] and find_current([task], 5, 5) == [task]
-    assert find_overtaken([task], 6) == [task] and find_current([task], 6, 6) == []
 
 
 def test_a_file_keeps_its_tasks_and_what_is_checked_by_hand_is_over_after_a_few_turns() -> None:

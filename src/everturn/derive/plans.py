@@ -64,9 +64,6 @@ _LINE_NUMBER = lazy_pattern(
     r"^(?:[ \t]*\d{1,6}(?::[ ]|→|\t)|\+(?=[-*]))", re.MULTILINE
 )  # also the sign of an added line
 _BY_HAND_TURNS = 2
-_TASKS_OVERTAKEN = (
-    2  # turns after the last tick in a file of tasks: if files are changed then, the work does not follow it
-)
 _PLAN_TURNS = 10  # a plan that was not touched for more turns is not followed any more
 _TASK_FILE = (".md", ".markdown", ".txt", ".mdx")
 
@@ -109,13 +106,12 @@ def task_number(text: str) -> str:
     return found[1] if found else ""
 
 
-def find_current(items: Sequence[PlanItem], last_turn: int, changed_turn: int = -1) -> list[PlanItem]:
+def find_current(items: Sequence[PlanItem], last_turn: int) -> list[PlanItem]:
     """Return the items that are not done and with which work may go on.
 
     A file keeps its tasks. An agent's plan counts while it is recent; one of which nothing was done and that no later turn
-    touched was only proposed. What a person was to check by hand is over after a few turns. `changed_turn` is the last turn that changed files.
+    touched was only proposed. What a person was to check by hand is over after a few turns.
     """
-    overtaken = find_overtaken(items, changed_turn)
     own = [one for one in items if not one.id.startswith((BY_HAND, _TASK))]
     is_begun = any(one.status == "done" for one in own)
     kept = {BY_HAND: _BY_HAND_TURNS, _TASK: last_turn}
@@ -123,19 +119,8 @@ def find_current(items: Sequence[PlanItem], last_turn: int, changed_turn: int = 
     for one in items:
         kind = next((name for name in kept if one.id.startswith(name)), "")
         turns = kept.get(kind, _PLAN_TURNS if is_begun else 0)
-        if one.status in ("open", "doing") and last_turn - one.turn <= turns and one not in overtaken:
+        if one.status in ("open", "doing") and last_turn - one.turn <= turns:
             found.append(one)
-    return found
-
-
-def find_overtaken(items: Sequence[PlanItem], changed_turn: int) -> list[PlanItem]:
-    """Return the open items that work went past: files were changed in later turns, and nothing was ticked. A file keeps its tasks for longer."""
-    found = []
-    for in_file in (False, True):
-        planned = [one for one in items if not one.id.startswith(BY_HAND) and is_task(one) == in_file]
-        newest = max((one.turn for one in planned), default=changed_turn)
-        if changed_turn - newest >= (_TASKS_OVERTAKEN if in_file else 1):
-            found += [one for one in planned if one.status in ("open", "doing")]
     return found
 
 

@@ -10,7 +10,7 @@ from collections.abc import Iterator
 from everturn.derive.intent import CLIENT_COMMANDS, says_nothing_new, word_count
 from everturn.derive.loose_ends import LooseEnd
 from everturn.derive.open_items import find_summary_steps
-from everturn.derive.plans import find_current, find_overtaken, is_task
+from everturn.derive.plans import find_current, is_task
 from everturn.derive.session_state import SessionState, TurnRequest, unanswered_questions
 from everturn.restore.evidence import (
     DraftStatement,
@@ -23,11 +23,9 @@ from everturn.restore.evidence import (
     weight_by_rank,
 )
 from everturn.restore.goal import ENDING_LEADS, last_request
-from everturn.text.printable import one_line
 
 _FEW_WORDS = 4  # a shorter request is quoted as it is
 _STEPS = 1_200
-_ITEM = 80  # cells of an item of a plan that work went past
 
 
 def open_questions(material: StatementMaterial) -> Iterator[DraftStatement]:
@@ -50,15 +48,9 @@ def next_steps(material: StatementMaterial) -> Iterator[DraftStatement]:
     if state.recap is not None and state.recap.seq > newest and (steps := find_summary_steps(state.recap.text)):
         words = " · ".join(dict.fromkeys(steps))
         yield saying_statement(material, 80, (state.recap.seq, words), label="compaction summary", width=_STEPS)
-    current = find_current(state.plan, state.turn_count - 1, changed_turn(state))
-    waiting = next((one for one in current if one.status == "open"), None)
+    waiting = next((one for one in find_current(state.plan, state.turn_count - 1) if one.status == "open"), None)
     if waiting is not None and not is_task(waiting):  # those of a file are told together
         yield saying_statement(material, 87, (waiting.seq, waiting.text), "next in the plan: ")
-
-
-def changed_turn(state: SessionState) -> int:
-    """Return the last turn that changed files."""
-    return max((one.turn for one in state.files.values() if one.action != "read"), default=-1)
 
 
 def _steps_by_answer(state: SessionState) -> dict[int, list[str]]:
@@ -120,8 +112,3 @@ def left_before(material: StatementMaterial) -> Iterator[DraftStatement]:
         steps = " · ".join(dict.fromkeys(one.text for one in ends))
         lead = f"mentioned in turn {ends[0].turn + 1}, before the last request: "
         yield saying_statement(material, weight_by_rank(68, rank, 30), (seq, steps), lead, width=_STEPS)
-    if overtaken := find_overtaken(material.state.plan, changed_turn(material.state)):
-        last = max(overtaken, key=lambda one: one.seq)
-        steps = " · ".join(one_line(one.text, _ITEM) for one in overtaken)
-        lead = f"open in the plan of turn {last.turn + 1}, which nothing has ticked since: "
-        yield saying_statement(material, 45, (last.seq, steps), lead, width=_STEPS)

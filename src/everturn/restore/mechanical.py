@@ -47,7 +47,7 @@ from everturn.restore.evidence import (
     weight_by_rank,
 )
 from everturn.restore.goal import high_level_goal, primary_task, requests, session_name
-from everturn.restore.loose_ends import changed_turn, left_before, next_steps, open_questions
+from everturn.restore.loose_ends import left_before, next_steps, open_questions
 from everturn.sessions.messages import Sources, has_words
 from everturn.sessions.state import initial_state, session_facts
 from everturn.store.contract import Store
@@ -245,7 +245,7 @@ def name_setting(state: SessionState) -> NameSetting:
 
 def plan_open(material: StatementMaterial) -> Iterator[DraftStatement]:
     """Plan items that are not done; the tasks of a file in one entry."""
-    left = find_current(material.state.plan, material.state.turn_count - 1, changed_turn(material.state))
+    left = find_current(material.state.plan, material.state.turn_count - 1)
     tasks = [one for one in left if is_task(one)]
     for rank, one in enumerate(one for one in left if not is_task(one)):
         yield _draft_item(material, one, weight_by_rank(92, rank, 60) if rank < _NEXT_ITEMS else _LATER_ITEM)
