@@ -9,7 +9,7 @@ the transcript alone, then judged every entry of five sections and looked up eve
     python -m benchmarks.restore.judged FOLDER                 # print the figures
 
 `judged.json` holds hashes of entries with their verdicts, and points as places; no words. An entry whose words have changed since is not judged:
-it is counted apart. The recall of a section is that of the sessions whose entries in it are all judged. `from` names repository, blob and path; FOLDER holds the
+it is counted apart. The recall of a section is that of the sessions whose entries in it are the judged ones. `from` names repository, blob and path; FOLDER holds the
 session under `file`. The `set` says what the session was used for: documents of `unseen` were seen by nobody but their judges.
 """
 
@@ -68,6 +68,7 @@ class JudgedSection:
 
     verdicts: list[str] = field(default_factory=list)  # of the entries that were judged
     changed: int = 0  # entries that nobody judged
+    gone: int = 0  # judged entries that are not shown any more
     points: list[str] = field(default_factory=list)  # where each was found
 
 
@@ -238,7 +239,10 @@ def _judged_sections(store: Store, entry: dict[str, Any], session: Session) -> d
         verdicts = [entry["entries"][section].get(mark(text)) for text in shown]
         points = entry["points"].get(section, [])
         there = [found for seq, at, size, words, found in points if _still_there(texts, seq, at, size, words)]
-        made[section] = JudgedSection([one for one in verdicts if one], sum(one is None for one in verdicts), there)
+        gone = len(entry["entries"][section].keys() - set(map(mark, shown)))
+        made[section] = JudgedSection(
+            [one for one in verdicts if one], sum(one is None for one in verdicts), gone, there
+        )
     return made
 
 
@@ -255,7 +259,7 @@ def _section_figures(name: str, section: str, sections: list[JudgedSection]) -> 
     if name != _UNSEEN:
         least = (None, None)
     yield Figure(f"{name}, judged: {section}, right", verdicts["right"] / listed if listed else None, "", least[0], True, note)  # fmt: skip
-    whole = [one for one in sections if not one.changed]
+    whole = [one for one in sections if not one.changed and not one.gone]
     points = Counter(one for each in whole for one in each.points)
     if section not in (GOAL, "loose_ends"):
         everything = points.total()

@@ -182,3 +182,11 @@ def test_every_option_can_be_picked_by_its_letter_and_its_number(names: list[str
         offer = find_offer(f"Which store?\n\n{listed}", 1)
         assert offer is not None
         assert join_reply(marks[at], offer) == Answered("Which store?", f"{marks[at]}: {names[at]}")
+
+
+@pytest.mark.parametrize(
+    "reply", ["可以让前端也使用共享令牌查询吗", "トークンを共有できますか", "can the page read it too?"]
+)
+def test_a_question_settles_nothing_with_or_without_its_mark(reply: str) -> None:
+    assert join_reply(reply, OFFER) is None
+    assert not is_choice(Answered(OFFER.question, reply))

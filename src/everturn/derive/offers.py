@@ -13,6 +13,7 @@ import re
 from msgspec import Struct
 
 from everturn.derive.intent import is_approval, is_thanks, topic_words, word_count
+from everturn.derive.open_sentences import is_question
 from everturn.text.lazy_pattern import lazy_pattern
 from everturn.text.printable import one_line
 from everturn.text.sentences import split_sentences
@@ -87,9 +88,7 @@ _INVITES = lazy_pattern(
 
 def is_choice(one: Answered) -> bool:
     """Whether an answer settles something about the work."""
-    return not (
-        one.answer.rstrip().endswith(("?", "？")) or NO_CHOICE.match(one.answer) or ABOUT_TALK.search(one.question)
-    )
+    return not (is_question(one.answer) or NO_CHOICE.match(one.answer) or ABOUT_TALK.search(one.question))
 
 
 def find_offer(text: str, seq: int) -> Offer | None:
@@ -137,7 +136,7 @@ def join_reply(text: str, offer: Offer) -> Answered | None:
     words = text.strip()
     if (numbered := _join_numbers(words, offer)) is not None:
         return numbered
-    if not words or word_count(words) > _REPLY_WORDS or words.endswith(_ASKED):
+    if not words or word_count(words) > _REPLY_WORDS or is_question(words):
         return None
     if picked := _PICK.match(words):
         return _join_pick(words, [one.lower() for one in picked.groups() if one], offer)

@@ -13,6 +13,7 @@ SOURCE = Source(
     title="everturn journal",
     parser=2,
     keeps_words=True,
+    marks_failures=True,
     fields=("journal", "at", "holder", "wire", "gauge"),
     roots=named_folders("journal"),
     **lazy_imports("everturn.sources.journal.reader", "find", "sniff", "view", "workspace", reader="JournalReader"),

@@ -11,6 +11,7 @@ SOURCE = Source(
     name="stream_json",
     title="Claude Code stream-json",
     parser=1,
+    marks_failures=True,
     fields=(
         "session_id",
         "parent_tool_use_id",
