@@ -137,6 +137,10 @@ def test_the_line_that_names_the_error_is_told() -> None:
 def test_stops_are_named() -> None:
     assert ending("shipctl sink", "", None, "rejected").text == "denied"
     assert ending("shipctl sink", "Sink it? [y/N] Canceled.").text == "cancelled"
+    assert (
+        ending("npm create ship", "> create-ship .\n\n\x1b[90m└\x1b[39m  \x1b[31mOperation cancelled\x1b[39m").text
+        == "cancelled"
+    )
     assert ending("shipctl sink", "The user doesn't want to proceed with this tool use.").text == "denied"
     assert ending("shipctl load", "x", None, "timeout").text == "timed out"
     assert ending("shipctl watch", "Command running in background with ID: b1").text == "running"

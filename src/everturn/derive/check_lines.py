@@ -225,7 +225,7 @@ TOLD_ERROR = lazy_pattern(rf"(?:{'|'.join(_STATED[:4])}|\+ CategoryInfo)")
 STOPPED_LINES = (
     ("denied", lazy_pattern(r"The user doesn't want to (?:proceed|take this action)|User (?:rejected|denied|declined)\b|[^\n]{0,60}\b(?:rejected|denied|declined) by (?:the )?user\b")),
     ("interrupted", lazy_pattern(r"\[Request interrupted by user|[^\n]{0,60}\b(?:interrupted|aborted) by (?:the )?user\b|\^C$|KeyboardInterrupt\b")),
-    ("cancelled", lazy_pattern(r"(?:[^\n]{0,120}[\[(][yY](?:es)?/[nN]o?[\])]:? ?)?(?:(?:Operation|Request|Command|Task) (?:was )?)?(?:[Cc]ancell?ed|[Aa]borted|ABORTED|Abgebrochen|Annulé|Cancelado)[.!]{0,3}$")),
+    ("cancelled", lazy_pattern(r"(?:[│├└┌■◇◆▲✖✗×]\s{0,3}){0,3}(?:[^\n]{0,120}[\[(][yY](?:es)?/[nN]o?[\])]:? ?)?(?:(?:Operation|Request|Command|Task) (?:was )?)?(?:[Cc]ancell?ed|[Aa]borted|ABORTED|Abgebrochen|Annulé|Cancelado)[.!]{0,3}$")),
     ("timed out", lazy_pattern(r"(?:Error: )?(?:Command|The command|Process) timed out\b|[^\n]{0,60}\btimed out after \d")),
 )  # fmt: skip
 #: What a service answers that does not let the caller in, or lets nobody in for some time.
