@@ -158,3 +158,12 @@ def test_settings_of_the_shell_do_not_speak_for_the_command() -> None:
         ending("shipctl load", "/opt/brew/brew.sh: line 60: cannot create temp file: Operation not permitted").how
         == "ok"
     )
+
+
+@pytest.mark.parametrize(
+    "line", ["Cancelled", "^C", "Aborted.", "Error: the harbour is closed", "You have reached your limit"]
+)
+def test_a_text_that_a_call_only_shows_says_nothing_of_the_call(line: str) -> None:
+    assert ending("cat harbour.log", f"quay 8\n{line}").text == "ok"
+    assert ending("", f"{line}\nquay 8", None, kind="read").text == "ok"
+    assert ending("", f"quay 8\n{line}", None, kind="search").text == "ok"

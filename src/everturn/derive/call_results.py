@@ -273,9 +273,10 @@ def judge_call(call: Call, start: CallStart, output: str, checks: Sequence[Check
     if call.status == "error" or call.exit_status:
         how = f"exit {call.exit_status}" if call.exit_status else "failed"
         return CallVerdict(how, _failure_line(lines, SAYS_FAILED) if is_shell else "", failed=True)
-    if (stopped := _stop_named(lines)) != "":
+    stopped = _stop_named(lines)
+    if stopped == "denied" or (stopped and not _shows_text(start)):
         return CallVerdict(stopped, failed=True)
-    return _unmarked_ending(call, start, output, lines, checks) if is_shell else _tool_ending(lines)
+    return _unmarked_ending(call, start, output, lines, checks) if is_shell else _tool_ending(start, lines)
 
 
 def _unmarked_ending(
@@ -321,10 +322,17 @@ def _stated_line(lines: Sequence[str]) -> str:
     return _failure_line([*lines[:1], *lines[-1:]], STATES_FAILURE)
 
 
-def _tool_ending(lines: list[str]) -> CallVerdict:
+def _shows_text(start: CallStart) -> bool:
+    """Whether the output of a call is a text that it only shows: what that says of a failure is not about the call."""
+    return start.kind in ("read", "search") or (start.kind == "shell" and only_looks(start.command))
+
+
+def _tool_ending(start: CallStart, lines: list[str]) -> CallVerdict:
     """Return how a call of another tool ended: a service that refuses often answers in plain words."""
-    short = lines[:1] if len(lines) <= _FEW_LINES else []
-    refused = [line for line in short if REFUSED.match(line)] or [line for line in lines[-1:] if LOCKED_OUT.match(line)]
+    short = lines[:1] if len(lines) <= _FEW_LINES and not _shows_text(start) else []
+    refused = [line for line in short if REFUSED.match(line)] or [
+        line for line in lines[-1:] if LOCKED_OUT.match(line) and not _shows_text(start)
+    ]
     return CallVerdict("failed", one_line(refused[0], _LINE), failed=True) if refused else CallVerdict("ok")
 
 
