@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from msgspec.structs import replace
 
 from everturn.derive.loose_ends import LooseEnd, advance_loose_ends, find_ending, leaves_steps
 from everturn.derive.turn_facts import CallFact, Saying, TurnFacts
@@ -92,6 +93,11 @@ def ended(*deeds: CallFact, answer: int = -1, stopped: int = -1) -> TurnFacts:
 def test_what_came_after_the_last_answer_is_the_end(facts: TurnFacts, kind: str) -> None:
     found = find_ending(facts)
     assert (found.kind if found else "") == kind
+
+
+def test_an_end_says_how_its_call_ended_only_if_that_is_known() -> None:
+    silent, failed = call(4), replace(call(4), exit_status=0, ended="exit 0, but it printed: Error: no quay")
+    assert [find_ending(ended(one, answer=3)).result for one in (silent, failed)] == ["", failed.ended]  # type: ignore[union-attr]
 
 
 @given(st.lists(st.sampled_from([call(2), call(4, "open"), call(6, "error", "rejected")])), st.integers(-1, 8))

@@ -48,10 +48,8 @@ class Spoken(Struct, frozen=True):
 
 
 _FAINT, _RATED = -1.2, 24  # weight of its words that a passage of a turn needs to be rated, and how many are
-_POSSIBLE, STATED = (
-    -4.0,
-    -0.3,
-)  # log-odds in a turn: that a passage needs to be kept, and that make it a choice whatever the session
+_POSSIBLE = -4.0  # log-odds that a passage of a turn needs to be kept
+STATED = -0.3  #: log-odds that make it a choice whatever the session
 _ASKED = 1.0  # log-odds taken from what a person writes: most of it is a request, which is told elsewhere
 _LOOKED = 0.5  # and from what is said in a turn without changes: most of it describes what is there
 _BEGUN = 1.0  # and from what announces the next call: the report of the same work says what came of it
@@ -75,12 +73,9 @@ def find_choices(turn: SpokenTurn, told: Container[str] = ()) -> list[ChoicePass
     What decides besides their words is their place: who says it, what follows, and whether files were changed. `told` are the keys
     (`decisions.likeness`) of what is told elsewhere.
     """
-    rated = (
-        one
-        for one in _rate_passages(turn, _FAINT)
-        if likeness(one.text) not in told and not LEFT_TO_DO.search(one.text)
-    )
-    return choose_passages((one for one in rated if one.weight >= _POSSIBLE), _ROOM, _MOST)
+    rated = (one for one in _rate_passages(turn, _FAINT) if one.weight >= _POSSIBLE)
+    stated = (one for one in rated if likeness(one.text) not in told and not LEFT_TO_DO.search(one.text))
+    return choose_passages(stated, _ROOM, _MOST)
 
 
 def _rate_passages(turn: SpokenTurn, least: float) -> Iterator[ChoicePassage]:

@@ -78,7 +78,7 @@ def advance_constraints(known: Decisions, facts: TurnFacts) -> Decisions:
         known = tuple(_repeat(one, repeated.get(one.key, [])) for one in _add_new(known, new))
     ordered = _ordered_acts(facts) if known and facts.requests else frozenset()
     if ordered:
-        known = tuple(one for one in known if one.turn == facts.turn or not _is_lifted(one, ordered))
+        known = tuple(_lift(one, ordered) if one.turn != facts.turn else one for one in known)
     return change_statuses(known, facts)
 
 
@@ -86,6 +86,11 @@ def _ordered_acts(facts: TurnFacts) -> frozenset[str]:
     """Return the acts that a person orders in the requests of a turn."""
     asked = [one.text.lower() for one in facts.requests if facts.starter == "human" and len(one.text) <= _BRIEF]
     return frozenset(act for text in asked if not _NOT_YET.search(text) for act in _acts(text))
+
+
+def _lift(one: DecisionState, ordered: Collection[str]) -> DecisionState:
+    """Return a prohibition as taken back if it only put an act off that the person orders now."""
+    return replace(one, status=_TAKEN_BACK) if one.status == ACTIVE and _is_lifted(one, ordered) else one
 
 
 def _is_lifted(one: DecisionState, ordered: Collection[str]) -> bool:
@@ -100,6 +105,7 @@ def _acts(text: str) -> set[str]:
     return {act for act, sign in _ACTS.items() if sign.search(text)}
 
 
+_TAKEN_BACK = "rejected"
 _BRIEF = 80  # characters of a prohibition that concerns nothing but the act, and of an order
 #: What is forbidden for good, in one place or on a condition.
 _STANDING = lazy_pattern(

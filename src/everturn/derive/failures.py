@@ -389,10 +389,8 @@ def find_pasted_failure(text: str) -> Complaint | None:
 
 _READ = 24_000
 _MOST_SPOKEN, _MOST_AROUND = 40, 150  # words before a pasted error, and in the whole message
-_SHORT_REPLY, _SOON_SAID = (
-    120,
-    16,
-)  # characters of a reply, and those at its beginning, in which "still" makes it a report
+_SHORT_REPLY = 120  # characters of a reply
+_SOON_SAID = 16  # characters at its beginning in which "still" makes it a report
 _BRIEF, _FEW_HEADINGS = 900, 2  # characters of a message that someone types; more headings make a document
 
 

@@ -129,7 +129,7 @@ class Ending(Struct, frozen=True):
     kind: str  # of ENDINGS
     text: str  # the last call, or the words of the service
     seq: int
-    result: str = ""  # how that call ended
+    result: str = ""  # how that call ended, "" if nothing is recorded
 
 
 def find_ending(facts: TurnFacts) -> Ending | None:
@@ -144,5 +144,4 @@ def find_ending(facts: TurnFacts) -> Ending | None:
         return Ending("refused", last.what, last.seq)
     if last.status in _NO_RESULT:
         return Ending("no result", last.what, last.seq)
-    ended = last.status if last.exit_status is None else f"exit {last.exit_status}"
-    return Ending("calls", last.what, last.seq, f"{ended}: {last.error}".rstrip(": "))
+    return Ending("calls", last.what, last.seq, last.ended)

@@ -228,11 +228,7 @@ def advance_state(state: SessionState, facts: TurnFacts) -> SessionState:
         questions=_update_questions(state, facts),
         next_steps=_update_steps(state, facts),
         loose=fold_loose_ends(state.loose, facts),
-        begun=state.begun
-        if is_idle
-        else TurnRequest(facts.begun.text, facts.turn, facts.begun.seq, "model")
-        if facts.begun
-        else None,
+        begun=state.begun if is_idle else _begun(facts),
         waiting=state.waiting if is_idle else _is_waiting(facts),
         answer=answer or state.answer,
         admitted=(
@@ -254,6 +250,11 @@ def _meant(state: SessionState, request: Saying, reply: DecisionState | None) ->
         return Referent(reply.text.removeprefix(request.text).lstrip(": "), reply.about_seq, "option")
     is_later = request.meant is not None and request.meant.kind == "answer" and state.answers  # it goes on with them
     return None if is_later else request.meant
+
+
+def _begun(facts: TurnFacts) -> TurnRequest | None:
+    """Return the work that the last answer of a turn announced and that was cut off."""
+    return TurnRequest(facts.begun.text, facts.turn, facts.begun.seq, "model") if facts.begun else None
 
 
 def _is_waiting(facts: TurnFacts) -> bool:

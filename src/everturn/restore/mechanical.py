@@ -357,13 +357,8 @@ _ENDS = {
 
 
 def _draft_file(material: StatementMaterial, one: FileState, weight: float) -> DraftStatement:
-    times = (
-        f" ×{one.count}"
-        if one.count > 1 and one.action != "deleted"
-        else f" ×{one.reads}"
-        if one.reads > 1 and not one.count
-        else ""
-    )
+    count = one.count or one.reads
+    times = f" ×{count}" if count > 1 and one.action != "deleted" else ""
     done = _ENDS.get((one.action, one.made)) or f"{one.action}{times}"
     label = "by the agent's report" if one.by == REPORT else one.by
     return fact_statement(material, weight, lambda: f"`{one.path}` {done}", [(one.seq, one.path)], label)
