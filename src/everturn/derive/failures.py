@@ -414,7 +414,8 @@ def _begins_well(text: str) -> bool:
 
 def is_complaint(sentence: str, cues: re.Pattern[str] | None = None) -> bool:
     """Whether patterns take a sentence for a report: the strict ones, unless others are given."""
-    sentence = sentence if len(sentence) <= _LONG_SENTENCE else sentence[:_OPENING_WORDS]  # the rest may be a log
+    if len(sentence) > _LONG_SENTENCE:  # what stands between its ends may be a log
+        return any(is_complaint(one, cues) for one in (sentence[:_OPENING_WORDS], sentence[-_OPENING_WORDS:]))
     if CJK.search(sentence):
         return _is_complaint_cjk(sentence, TROUBLE_CJK if cues is None else BRIEF_CJK)
     if more := MORE_TROUBLE.search(sentence):

@@ -58,7 +58,7 @@ _COMMON_TERMS = 2
 _SOON = 3  # turns within which one common term is enough
 #: Turns without a repetition after which what was changed since counts as accepted.
 _TACIT = {"reported": 12, "program": 5}
-_TACIT_PROGRAM = 3  # of a program after whose failure files were changed
+_TACIT_PROGRAM = 2  # of a program after whose failure files were changed
 _SPEAKS_FOR_FIX = frozenset(("test", "build", "types", "check"))
 _LONG_AGO = 40  # the same for any other check
 _OTHER_TOPICS = 2  # messages about other things after which a report counts as settled; one more if nothing was changed
@@ -408,7 +408,7 @@ def _leaves_command(state: SessionState, one: FailureState, is_told: bool) -> bo
         return is_told and _is_last_work(state, one) and bool(_LACKS.search(one.text) or NOT_GRANTED.match(one.text))
     if tries_code(one.what):
         return is_last and is_told and _is_last_work(state, one)
-    if is_told or (is_last and _is_unreported(state, one)):
+    if is_told or (is_last and one.text and _is_unreported(state, one)):
         return True
     return is_last and bool(STATES_FAILURE.match(one.text)) and _is_last_work(state, one)
 
