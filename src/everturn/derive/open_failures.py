@@ -408,7 +408,7 @@ def _leaves_command(state: SessionState, one: FailureState, is_told: bool) -> bo
         return is_told and _is_last_work(state, one) and bool(_LACKS.search(one.text) or NOT_GRANTED.match(one.text))
     if tries_code(one.what):
         return is_last and is_told and _is_last_work(state, one)
-    if is_told or (is_last and one.text and _is_unreported(state, one)):
+    if one.text and (is_told or (is_last and _is_unreported(state, one))):
         return True
     return is_last and bool(STATES_FAILURE.match(one.text)) and _is_last_work(state, one)
 
@@ -429,8 +429,12 @@ def _is_last_work(state: SessionState, one: FailureState) -> bool:
     """Whether nothing was changed and no command did anything after a call failed."""
     if any(file.seq > one.last_seq and file.action != "read" for file in state.files.values()):
         return False
-    later = takewhile(lambda command: command.seq > one.last_seq, reversed(state.commands))
-    return not any(_has_worked(command) for command in later)
+    for command in takewhile(lambda command: command.seq >= one.last_seq, reversed(state.commands)):
+        if _has_worked(command):
+            return False
+        if command.command == one.what:  # some clients keep a turn as one message
+            break
+    return True
 
 
 def _has_worked(command: CommandState) -> bool:

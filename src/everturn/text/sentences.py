@@ -229,6 +229,7 @@ _ERROR_LINE = 200
 _SOME_LINES, _MOST_LINES = 140, 3  # characters of each of several lines, and how many are told
 _MOST_TYPED = 150  # words in a message that is about the output in it
 _FEW_HEADINGS = 2  # more make a document
+_BEGINNING = 40  # characters by which the first sentence of a message is known
 
 
 class PastedFailure(NamedTuple):
@@ -258,8 +259,10 @@ def find_pasted_failure(text: str) -> PastedFailure | None:
 
 def is_printed(sentence: str, text: str) -> bool:
     """Whether a sentence of a message stands in output that was pasted into it."""
-    from everturn.text.trouble_words import MARGIN
+    from everturn.text.trouble_words import MARGIN, UNCAUGHT
 
+    if text.lstrip().startswith(sentence[:_BEGINNING]) and not UNCAUGHT.match(sentence[:_BEGINNING]):
+        return False
     typed = (one.text for one in typed_sentences(MARGIN.sub("", text)))
     return not any(sentence in one or one in sentence for one in typed)
 
