@@ -384,9 +384,11 @@ def find_admissions(answer: str, calls: Sequence[tuple[str, str, str]]) -> list[
     """
     if not any(outcome == "failed" for outcome, _, _ in calls):
         return []
-    last = list(takewhile(lambda call: call[0], reversed(calls)))[:_LAST_FAILED]
-    spoken = (one.text for one in split_sentences(answer) if not OVERCOME.search(one.text))
-    found = (one for one in spoken if ADMITS.search(one) or any(names_call(one, *call[1:]) for call in last))
+    last = islice(takewhile(lambda call: call[0], reversed(calls)), _LAST_FAILED)
+    named = [call[1:] for call in last if NAME.search(call[2])]
+    spoken = (one.text for one in split_sentences(answer))
+    told = (one for one in spoken if ADMITS.search(one) or any(names_call(one, *call) for call in named))
+    found = (one for one in told if not OVERCOME.search(one))
     return [one_line(one, _SENTENCE) for one in islice(found, _MOST_ADMITTED)]
 
 
@@ -399,7 +401,9 @@ def is_about_call(sentence: str, command: str, error: str) -> bool:
 def names_call(sentence: str, command: str, error: str) -> bool:
     """Whether a sentence, in whatever language, holds names that stand in a command and its error."""
     named = set(NAME.findall(sentence))
-    return not named.isdisjoint(NAME.findall(error)) and len(named & set(NAME.findall(f"{command} {error}"))) >= _SHARED
+    if len(named) < _SHARED or named.isdisjoint(NAME.findall(error)):
+        return False
+    return len(named & set(NAME.findall(f"{command[:_COMMAND]} {error}"))) >= _SHARED
 
 
 _SHARED = 2  # words

@@ -46,8 +46,7 @@ from everturn.text.trouble_words import AGAIN, WORD
 if TYPE_CHECKING:  # the state is folded with what stands here
     from everturn.derive.session_state import CommandState, FailureState, SessionState
 
-_MOST_OPEN = 100
-_MOST_CHANGED = 5
+_MOST_OPEN, _MOST_CHANGED = 100, 5
 _NAME = lazy_pattern(r"\b(?:[A-Za-z]\w{0,40}_\w{1,40}|[a-z]\w{0,40}[a-z][A-Z]\w{1,40})\b", re.ASCII)
 _ORDERS = lazy_pattern(
     r"\b(?:can|could|would|will) (?:you|we)\b|\bplease\b|\bkannst du\b|\bpeux-tu\b|\bpuedes\b|能否|可以帮|してください",

@@ -166,9 +166,7 @@ OVERCOME = lazy_pattern(
 )
 WORD = lazy_pattern(r"[A-Za-z0-9_]{3,}")
 #: The name of a file, a program or an identifier, without the folders before it: it is the same in every language.
-NAME = lazy_pattern(
-    r"(?<![\w./\\-])(?:[\w.-]*[/\\])*([A-Za-z0-9_]+(?:[._-][A-Za-z0-9_]+)+|[a-z]+[A-Z]\w+)(?![\w/\\])", re.ASCII
-)
+NAME = lazy_pattern(r"(?<![\w.-])([A-Za-z0-9_]+(?:[._-][A-Za-z0-9_]+)+|[a-z]+[A-Z]\w+)(?![\w/\\])", re.ASCII)
 PATH_WORD = lazy_pattern(r"\S*[/\\]\S*")
 IDLE_WORDS = frozenset(
     "the and for not with from this that was were are has have but you your its could failed fails failure error errors exit code run running command cannot unable usr bin home users".split()
