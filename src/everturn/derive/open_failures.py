@@ -333,8 +333,7 @@ def _repeats(new: Complaint, old: Complaint, turns: int) -> bool:
 # --- what a session leaves broken when it ends ---
 SERVICE = "service"  # the kind of a failure of the service that the agent itself needs
 _JUDGED = frozenset(("test", "build", "lint", "types", "check"))  # kinds of checks whose outputs tell how they ended
-_NEW_WORDS = 4  # of a sentence about a failure that says more than its command and its error
-_LAST_TURNS = 2  # in which a failed call may be left behind
+_NEW_WORDS, _LAST_TURNS = 4, 2  # of a sentence that says more than its call; in which a failed call may be left behind
 _SAME_ERRORS = 3  # calls with one error from which on it is no error of theirs
 _OTHER_RUN = CheckRun("program", "any")
 _DOCUMENT = lazy_pattern(r"(?i)\.(?:md|txt|rst)$")
@@ -407,7 +406,8 @@ def _leaves_command(state: SessionState, one: FailureState, is_told: bool) -> bo
         return is_told and _is_last_work(state, one) and bool(_LACKS.search(one.text) or NOT_GRANTED.match(one.text))
     if tries_code(one.what):
         return is_last and is_told and _is_last_work(state, one)
-    if one.text and (is_told or (is_last and _is_unreported(state, one))):
+    is_apart = state.answer is None or state.answer.seq != one.last_seq  # else what the answer followed is not known
+    if one.text and (is_told or (is_last and is_apart and _is_unreported(state, one))):
         return True
     return is_last and bool(STATES_FAILURE.match(one.text)) and _is_last_work(state, one)
 
