@@ -10,7 +10,7 @@ import argparse
 
 from benchmarks.figures import Figure, show
 from benchmarks.restore.measuring import Score, total
-from everturn.derive.session_state import still_failing, unconfirmed_reports
+from everturn.derive.open_failures import still_failing, unconfirmed_reports
 from tests.derive.failure_lab import play
 
 _RUNS = 500

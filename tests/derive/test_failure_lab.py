@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from everturn.derive.session_state import still_failing, unconfirmed_reports
+from everturn.derive.open_failures import still_failing, unconfirmed_reports
 from tests.derive.failure_lab import play
 
 

@@ -4,11 +4,10 @@ from __future__ import annotations
 
 import pytest
 
+from everturn.derive.call_results import find_admissions, is_about_call, names_call
 from everturn.derive.failures import (
     attempt_keys,
     call_outcome,
-    find_admissions,
-    is_about_call,
     proven_keys,
     proves_anywhere,
     strip_attempt,
@@ -149,12 +148,22 @@ def test_an_answer_that_names_a_failed_call_speaks_of_it() -> None:
     answer = (
         "The page is done. `shipctl harbour up` failed with a locked quay. The map test failed at first and is fixed."
     )
-    assert find_admissions(answer) == ["`shipctl harbour up` failed with a locked quay."]
+    failed = [("failed", "shipctl harbour up", "Error: the quay is locked")]
+    assert find_admissions(answer, failed) == ["`shipctl harbour up` failed with a locked quay."]
+    assert find_admissions(answer, [("", "shipctl harbour up", "")]) == []
     for answer in (
         "shipctl harbour 启动失败。",
         "`shipctl harbour` konnte nicht starten.",
         "No se pudo ejecutar shipctl harbour.",
     ):
-        (said,) = find_admissions(answer)
+        (said,) = find_admissions(answer, failed)
         assert is_about_call(said, "shipctl harbour up", "Error: quay is locked")
     assert not is_about_call("The build failed in src/harbour/up.py.", "cat src/harbour/up.py", "")
+
+
+def test_an_answer_in_any_language_speaks_of_the_last_failed_call_by_its_names() -> None:
+    call = ("failed", "tools/check_quay.sh --all", "harbour.yml not found in /srv/docks-03")
+    said = "`tools/check_quay.sh` harbour.yml dosyasını bulamadı."
+    assert find_admissions(f"{said} Başka bir şey yok.", [call]) == [said]
+    assert find_admissions(said, [call, ("", "vim harbour.yml", "")]) == []  # something went well after it
+    assert not names_call("Die Datei harbour.yml liegt im Ordner.", call[1], call[2])

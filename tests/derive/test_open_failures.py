@@ -4,14 +4,13 @@ from __future__ import annotations
 
 import pytest
 
-from everturn.derive.call_results import CheckResult, judge_checks
+from everturn.derive.call_results import CheckResult, claimed_kinds, judge_checks
 from everturn.derive.checks import CheckRun
 from everturn.derive.failures import Complaint
 from everturn.derive.open_failures import (
     FailureEvent,
     OpenFailure,
     advance_failures,
-    claimed_kinds,
 )
 from everturn.model.archive import Call
 from everturn.model.conversation import CallStart
@@ -424,3 +423,17 @@ def test_a_program_that_says_error_has_failed_even_with_status_0() -> None:
 def test_what_is_put_away_may_be_lost() -> None:
     assert verdicts("git stash pop", "fatal: 'refs/stash@{0}' is not a stash-like commit", 1) == [("merge", "failed")]
     assert verdicts("git stash && pytest; git stash pop", "x") == []
+
+
+def test_tests_of_a_compiled_language_show_that_it_builds_again_whatever_they_name() -> None:
+    build = ("dotnet build src/Quay.sln", "Build FAILED.\n    2 Error(s)", 1)
+    passed = "Passed!  - Failed:     0, Passed:    20, Skipped:     0, Total:    20"
+    assert [one.kind for one in folded(build)] == ["build"]
+    assert folded(build, ("dotnet test tests/Quay.Tests.csproj", passed, 0)) == ()
+
+
+def test_output_that_is_pasted_after_work_on_a_report_continues_it() -> None:
+    said, log = Complaint("the floor has no texture"), Complaint("No textures found at Atlas", pasted=True)
+    known = advance_failures((), [FailureEvent(1, complaint=said), FailureEvent(2, changed=("floor.xml",))], 0)
+    (one,) = advance_failures(known, [FailureEvent(3, complaint=log, said="new log")], 1)
+    assert (one.what, [told.text for told in one.earlier]) == (log.text, [said.text])

@@ -188,6 +188,81 @@ def test_a_command_fails_that_the_last_answer_says_failed(
     assert bool(texts(document, "still_failing")) == fails
 
 
+@pytest.mark.parametrize(
+    ("later", "fails"),
+    [
+        ((), True),
+        (("ls docks",), True),
+        (("shipctl quay paint",), False),
+    ],
+)
+def test_an_error_that_nothing_went_past_fails_whatever_the_answer_says(
+    archive: Archive, store: Store, later: tuple[str, ...], fails: bool
+) -> None:
+    line, use, back = archive.history.line, archive.use, archive.back
+    session = archive.take_in(
+        line("user", "Load the ship."),
+        use("Bash", "c1", command="shipctl load --all"),
+        back("c1", "Exit code 1\nError: the crane has no harbour key", failed=True),
+        *(part for n, one in enumerate(later) for part in (use("Bash", f"d{n}", command=one), back(f"d{n}", "grey"))),
+        line("assistant", [{"type": "text", "text": "Which ship do you mean?"}]),
+    )
+    assert bool(texts(build_document(store, SOURCES, session), "still_failing")) == fails
+
+
+def test_a_permission_that_nobody_gave_fails_and_one_that_the_person_refused_does_not(
+    archive: Archive, store: Store
+) -> None:
+    line, use, back = archive.history.line, archive.use, archive.back
+
+    def left(said: str) -> list[str]:
+        session = archive.take_in(
+            line("user", "Paint the quay."),
+            use("Edit", "c1", file_path="/home/ann/shop/quay.py", old_string="a", new_string="b"),
+            back("c1", said, failed=True),
+            line("assistant", [{"type": "text", "text": "May I edit the file?"}]),
+        )
+        return texts(build_document(store, SOURCES, session), "still_failing")
+
+    assert (
+        left("Claude requested permissions to write to /home/ann/shop/quay.py, but you haven't granted it yet.") != []
+    )
+    assert left("The user doesn't want to proceed with this tool use. The tool use was rejected.") == []
+
+
+def test_a_shell_that_answers_every_command_with_one_error_is_broken(archive: Archive, store: Store) -> None:
+    line, use, back = archive.history.line, archive.use, archive.back
+    error = "/bin/bash: line 1: /tmp/shell-snapshot-7: No such file or directory"
+    calls = [
+        part
+        for n, one in enumerate(("make", "ls docks", "npm ci"))
+        for part in (use("Bash", f"c{n}", command=one), back(f"c{n}", f"Exit code 1\n{error}", failed=True))
+    ]
+    answer = line("assistant", [{"type": "text", "text": "Here is what you can type."}])
+    later = [line("user", "What is a quay?"), answer, line("user", "And a dock?"), answer]
+    session = archive.take_in(line("user", "Build it."), *calls, answer, *later)
+    (shown,) = texts(build_document(store, SOURCES, session), "still_failing")
+    assert shown == f"`npm ci` failed in turn 1, 2 turns ago: {error}"
+
+
+@pytest.mark.parametrize(
+    ("notice", "later", "fails"),
+    [
+        ("API Error: 402 Insufficient credits. Add more to go on.", (), True),
+        ("API Error: 402 Insufficient credits. Add more to go on.", ("Hello?",), True),
+        ("You've hit your limit · resets 5pm", (), False),
+    ],
+)
+def test_a_service_that_stopped_the_work_fails_until_it_answers_unless_it_says_when(
+    archive: Archive, store: Store, notice: str, later: tuple[str, ...], fails: bool
+) -> None:
+    line = archive.history.line
+    stop = line("assistant", [{"type": "text", "text": notice}], isApiErrorMessage=True, model="<synthetic>")
+    session = archive.take_in(line("user", "Paint the quay."), stop, *(line("user", one) for one in later))
+    shown = texts(build_document(store, SOURCES, session), "still_failing")
+    assert [one.startswith("the service stopped the work in turn 1") for one in shown] == ([True] if fails else [])
+
+
 def test_the_output_of_a_check_decides_what_is_said_of_its_command(archive: Archive, store: Store) -> None:
     use, back = archive.use, archive.back
     session = archive.take_in(

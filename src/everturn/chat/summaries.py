@@ -20,7 +20,8 @@ from msgspec import Struct
 from everturn.chat.identity import first_agent, read_identity
 from everturn.chat.setup import ChatSetup
 from everturn.derive.inheritance import in_force
-from everturn.derive.session_state import SessionState, still_failing, unanswered_questions, unconfirmed_reports
+from everturn.derive.open_failures import still_failing, unconfirmed_reports
+from everturn.derive.session_state import SessionState, unanswered_questions
 from everturn.errors import BadAnswer, ModelError, ModelUnreachable
 from everturn.llm.asker import Asker
 from everturn.llm.protocol import ChatMessage, ChatPart, ModelRequest, Receipt

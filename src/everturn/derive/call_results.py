@@ -2,7 +2,7 @@
 
 `judge_checks` says how each check of a call ended. `judge_call` says how the call itself did: it is `ok` only if that is recorded, by an exit
 status that no pipe hides or by a summary in the output. Where the output begins or ends with the words of a failure, it failed,
-whatever the status. Otherwise nothing is said. A command that only shows or searches text does not fail by what it shows. Pure;
+whatever the status. Otherwise nothing is said. `find_admissions` are the sentences with which an answer says that calls failed. A command that only shows or searches text does not fail by what it shows. Pure;
 of an output, the beginning and the end are read.
 """
 
@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Sequence
-from itertools import takewhile
+from itertools import islice, takewhile
 
 from msgspec import Struct
 
@@ -55,6 +55,9 @@ from everturn.derive.checks import (
 from everturn.model.archive import Call
 from everturn.model.conversation import CallStart
 from everturn.text.printable import error_line, one_line
+from everturn.text.sentences import split_sentences
+from everturn.text.stance_words import CLAIMS_PASS, UNSURE
+from everturn.text.trouble_words import ADMITS, IDLE_WORDS, NAME, OVERCOME, PATH_WORD, WORD
 
 EDITOR = "editor"  # the kind of a check that the editor made when a file was saved
 _SHORT = 1_500  # characters of an output that is nothing but a message about a wrong call
@@ -366,3 +369,57 @@ def _stop_named(lines: Sequence[str]) -> str:
 def proven_commands(start: CallStart, ending: CallVerdict) -> tuple[str, ...]:
     """Return the commands of a call that may have gone well, by name: nothing that is known speaks against it."""
     return command_words(start.command) if start.kind == "shell" and ending.how in ("ok", "") else ()
+
+
+# --- what an answer says of calls that failed ---
+_MOST_ADMITTED, _SENTENCE, _COMMAND = 8, 300, 200
+_LAST_FAILED = 3  # calls that nothing went past
+
+
+def find_admissions(answer: str, calls: Sequence[tuple[str, str, str]]) -> list[str]:
+    """Return the sentences of an answer that say that something failed and not that this is over.
+
+    `calls` are the outcome, the words and the error of each call of the turn. A sentence in any language says so of the last
+    ones, if nothing went well after them, by naming what they name.
+    """
+    if not any(outcome == "failed" for outcome, _, _ in calls):
+        return []
+    last = islice(takewhile(lambda call: call[0], reversed(calls)), _LAST_FAILED)
+    named = [call[1:] for call in last if NAME.search(call[2])]
+    spoken = (one.text for one in split_sentences(answer))
+    told = (one for one in spoken if ADMITS.search(one) or any(names_call(one, *call) for call in named))
+    found = (one for one in told if not OVERCOME.search(one))
+    return [one_line(one, _SENTENCE) for one in islice(found, _MOST_ADMITTED)]
+
+
+def is_about_call(sentence: str, command: str, error: str) -> bool:
+    """Whether a sentence speaks of a call: it shares words with the command and its error, besides those of a path."""
+    words = {one.lower() for one in WORD.findall(PATH_WORD.sub(" ", sentence))} - IDLE_WORDS
+    return len(words & {one.lower() for one in WORD.findall(f"{command[:_COMMAND]} {error}")}) >= _SHARED
+
+
+def names_call(sentence: str, command: str, error: str) -> bool:
+    """Whether a sentence, in whatever language, holds names that stand in a command and its error."""
+    named = set(NAME.findall(sentence))
+    if len(named) < _SHARED or named.isdisjoint(NAME.findall(error)):
+        return False
+    return len(named & set(NAME.findall(f"{command[:_COMMAND]} {error}"))) >= _SHARED
+
+
+_SHARED = 2  # words
+
+
+_CLAIMED = {"b": "build", "c": "build", "l": "lint", "e": "lint"}
+
+
+def claimed_kinds(answer: str) -> tuple[str, ...]:
+    """Return the kinds of checks that an answer says pass, without reservation."""
+    found = (one for one in CLAIMS_PASS.finditer(answer) if not UNSURE.search(_sentence_at(answer, one)))
+    words = ((one[1] or one[2] or one[3]).lower() for one in found)
+    return tuple(dict.fromkeys(_CLAIMED.get(word[0], "test" if word.startswith("te") else "types") for word in words))
+
+
+def _sentence_at(text: str, found: re.Match[str]) -> str:
+    first = max(text.rfind(sign, 0, found.start()) for sign in ".\n!")
+    ends = [at for sign in (". ", "\n", "!") if (at := text.find(sign, found.end())) >= 0]
+    return text[first + 1 : min(ends, default=len(text))]

@@ -234,5 +234,9 @@ _LOCKED_OUT = (
     r"|(?:hit|reached|exceeded) (?:your|the) (?:[\w-]{1,20} ){0,2}(?:limit|quota)|(?:usage|rate|session) limit (?:reached|exceeded)|[Qq]uota exceeded)[^\n]{0,160}$"
 )
 LOCKED_OUT = lazy_pattern(_LOCKED_OUT)
+#: What a client answers if a call would have needed a permission that nobody gave, and nobody refused either.
+NOT_GRANTED = lazy_pattern(
+    r"[^\n]{0,80}\brequested permissions? to\b|[^\n]{0,200}\b(?:requires|needs|waiting for) (?:your )?approval\b|[^\n]{0,200}\brejected: blocked by policy\b"
+)
 #: The same, and a plain error.
 REFUSED = lazy_pattern(rf"(?:MCP )?(?:[Ee]rror|ERROR)\b[: ]|{_LOCKED_OUT}")

@@ -284,7 +284,7 @@ def tries_code(command: str) -> bool:
 
 
 _CODE = lazy_pattern(
-    r"<<|\bgit[ \t]+stash\b(?![ \t]+(?:pop|apply|list|show|drop))|\b(?:python[\d.]*|node|bun|deno|ruby|perl|php|osascript)(?:\.exe)?[ \t]+(?:-[A-Za-z]*[cer]\b|--eval\b|eval\b|-(?:[ \t]|$))"
+    r"<<|\bgit[ \t]+stash\b(?![ \t]+(?:pop|apply|list|show|drop))|\b(?:python[\d.]*|node|bun|deno|ruby|perl|php|osascript)(?:\.exe)?[ \t]+(?:-[a-zA-Z]+[ \t]+){0,3}(?:-[A-Za-z]*[cer]\b|--eval\b|eval\b|-(?:[ \t]|$))"
 )
 _SHOWS_LOG = lazy_pattern(
     r"(?:docker(?:-compose|[ \t]+compose)?[ \t]+logs|kubectl[ \t]+(?:logs|describe|get)|journalctl|curl|wget|Invoke-WebRequest)\b|[^\n]{1,80}?[ \t]--(?:list[\w-]*|version|help)\b"

@@ -32,7 +32,7 @@ from everturn.model.conversation import CallStart
 from everturn.text.diffs import patched_files
 from everturn.text.lazy_pattern import lazy_pattern
 from everturn.text.printable import one_line
-from everturn.text.sentences import Sentence, split_sentences
+from everturn.text.sentences import LONGEST, PastedFailure, Sentence, find_pasted_failure, is_printed, split_sentences
 from everturn.text.stance_words import (
     ASKS_WHY,
     BRIEF_CJK,
@@ -44,7 +44,6 @@ from everturn.text.stance_words import (
 )
 from everturn.text.trouble_words import (
     ADDRESS,
-    ADMITS,
     AGAIN,
     ANY_CUE,
     ASKS,
@@ -59,30 +58,22 @@ from everturn.text.trouble_words import (
     CONFIRMS,
     CONFIRMS_REST,
     DOUBTS,
+    ERROR_WORD,
     GENERAL,
-    HEADING,
-    IDLE_WORDS,
     IMPERATIVE,
     LEADS_AWAY,
-    LISTED_ERROR,
+    LEAVES_ERRORS,
     MORE_CONDITION,
     MORE_TROUBLE,
-    NAMED_ERROR,
     OPENING,
     OPENS_WITH_SO,
-    OVERCOME,
     PASTED,
-    PASTED_ERROR,
-    PASTED_SUMMARY,
-    PATH_WORD,
     QUOTED,
     SHOWS_SUCCESS,
     TERM,
     TYPED,
     TYPED_FIRST,
-    UNCAUGHT,
     UNDECIDED,
-    WORD,
     WORKS,
 )
 
@@ -276,7 +267,6 @@ def _is_probe(command: str) -> bool:
 
 
 # --- What a person says does not work, and when they say that it does ---
-_LONGEST = 300
 _ERROR_LINE = 200
 _MOST_SENTENCES = 60
 _LONG_SENTENCE, _OPENING_WORDS = 500, 120
@@ -297,6 +287,7 @@ class Complaint(Struct, frozen=True):
     terms: tuple[str, ...] = ()  # its longer words
     detail: str = ""  # the first line of the error pasted after it
     sure: bool = True  # else only its place at the end of a session speaks for it
+    pasted: bool = False  # it is output, and not the words of the person
 
 
 def find_complaint(text: str) -> Complaint | None:
@@ -309,7 +300,14 @@ def find_complaint(text: str) -> Complaint | None:
     if found is None and sum(len(one.text) for one in sentences) <= _BRIEF:
         told = (one for one in spoken if _tells(one.text))
         found = next((one for one in told if is_complaint(one.text, BRIEF_TROUBLE)), None)
-    return _make_complaint(found, text) if found is not None else _find_likely(text, sentences)
+    if found is None:
+        return _find_likely(text, sentences)
+    pasted = find_pasted_failure(text) if "\n" in text else None
+    is_output = "\n" in text and is_printed(found.text, text)
+    if pasted is not None and is_output:
+        return _pasted_complaint(pasted)
+    made = replace(_make_complaint(found, text), pasted=is_output)
+    return made if pasted is None or made.detail else replace(made, detail=pasted.text)
 
 
 def _find_likely(text: str, sentences: Sequence[Sentence]) -> Complaint | None:
@@ -321,10 +319,22 @@ def _find_likely(text: str, sentences: Sequence[Sentence]) -> Complaint | None:
     if is_likely and odds >= surely:
         return _make_complaint(sentences[at], text)
     pasted = find_pasted_failure(text)
-    if pasted is not None or not is_likely:
-        return pasted
+    if pasted is not None:
+        return _pasted_complaint(pasted)
+    if not is_likely:
+        return _find_named(text)
     made = _make_complaint(sentences[at], text)
     return replace(made, sure=len(text) <= _SHORT_REPLY and bool(AGAIN.search(text, 0, _SOON_SAID)))
+
+
+def _find_named(text: str) -> Complaint | None:
+    """Return a short message that is little more than the word for an error, in any language, if it does not ask for one."""
+    words = text.strip()
+    if len(words) > _FEW_CHARS or len(words.split()) > _FEW_WORDS or not ERROR_WORD.search(words):
+        return None
+    if LEAVES_ERRORS.search(words) or CONDITION_CJK.search(words) or _is_doubted(words):
+        return None
+    return Complaint(one_line(words, LONGEST), again=bool(AGAIN.search(words)))
 
 
 def likeliest_report(text: str, sentences: Sequence[Sentence]) -> tuple[int, float]:
@@ -361,37 +371,16 @@ def _says_otherwise(words: str) -> bool:
     return any(one.search(words) for one in (CONDITION, WORKS, GENERAL)) or bool(is_asked)
 
 
-def find_pasted_failure(text: str) -> Complaint | None:
-    """Return the failure in a prompt that is little more than the pasted output of a command, a browser or an editor."""
-    if summary := PASTED_SUMMARY.search(text, 0, _READ):
-        return Complaint(one_line(summary[0].strip("= "), _LONGEST), ("test",))
-    typed = TYPED_FIRST.match(text)
-    found = PASTED_ERROR.findall(text, 0, _READ)[-1:] if typed else LISTED_ERROR.findall(text, 0, _READ)[:1]
-    if (
-        not found
-        and not typed
-        and (error := UNCAUGHT.search(text, 0, _READ))
-        and len(HEADING.findall(text, 0, _READ)) < _FEW_HEADINGS
-    ):
-        # What stands before the error is what the person says about it.
-        said = sum(len(TERM.findall(one.text)) for one in split_sentences(text) if not one.pasted)
-        is_about = len(TERM.findall(text, 0, error.start())) <= _MOST_SPOKEN and said <= _MOST_AROUND
-        lines = UNCAUGHT.findall(text, error.start(), _READ) if is_about else []
-        named = [one for one in lines if NAMED_ERROR.search(one)] or lines[:1]
-        found = [" … ".join(dict.fromkeys(one.strip()[:_ERROR_LINE] for one in (named[0], named[-1])))] if named else []
-    if not found:
-        return None
-    line = one_line(found[0].strip(), _LONGEST)
-    terms = tuple(dict.fromkeys(word.lower() for word in TERM.findall(line) if word.lower() not in COMMON))
-    commands = (" ".join(typed[1].split()),) if typed else ()
-    return Complaint(line, (), commands, False, terms[:_MOST_TERMS])
+def _pasted_complaint(found: PastedFailure) -> Complaint:
+    terms = tuple(dict.fromkeys(word.lower() for word in TERM.findall(found.text) if word.lower() not in COMMON))
+    return Complaint(found.text, found.kinds, found.commands, False, terms[:_MOST_TERMS], pasted=True)
 
 
 _READ = 24_000
-_MOST_SPOKEN, _MOST_AROUND = 40, 150  # words before a pasted error, and in the whole message
+_FEW_CHARS, _FEW_WORDS = 40, 6  # of a message that only names an error
 _SHORT_REPLY = 120  # characters of a reply
 _SOON_SAID = 16  # characters at its beginning in which "still" makes it a report
-_BRIEF, _FEW_HEADINGS = 900, 2  # characters of a message that someone types; more headings make a document
+_BRIEF = 900  # characters of a message that someone types
 
 
 def hear_report(text: str) -> tuple[Complaint | None, bool]:
@@ -425,7 +414,8 @@ def _begins_well(text: str) -> bool:
 
 def is_complaint(sentence: str, cues: re.Pattern[str] | None = None) -> bool:
     """Whether patterns take a sentence for a report: the strict ones, unless others are given."""
-    sentence = sentence if len(sentence) <= _LONG_SENTENCE else sentence[:_OPENING_WORDS]  # the rest may be a log
+    if len(sentence) > _LONG_SENTENCE:  # what stands between its ends may be a log
+        return any(is_complaint(one, cues) for one in (sentence[:_OPENING_WORDS], sentence[-_OPENING_WORDS:]))
     if CJK.search(sentence):
         return _is_complaint_cjk(sentence, TROUBLE_CJK if cues is None else BRIEF_CJK)
     if more := MORE_TROUBLE.search(sentence):
@@ -460,9 +450,9 @@ def _is_complaint_cjk(sentence: str, cues: re.Pattern[str]) -> bool:
 def _make_complaint(found: Sentence, text: str) -> Complaint:
     """Keep the paragraph of the complaint and what follows, or a short message whole: it says what is meant."""
     sentence = found.text
-    told = found.passage if len(found.passage) <= _LONGEST and not found.pasted else sentence
+    told = found.passage if len(found.passage) <= LONGEST and not found.pasted else sentence
     start = text.find(told[:_END])
-    told = text if len(text) <= _LONGEST else text[start : start + _AROUND] if start >= 0 else told
+    told = text if len(text) <= LONGEST else text[start : start + _AROUND] if start >= 0 else told
     prose = ADDRESS.sub(" ", sentence)
     named = (CHECK_KINDS.get(word.lower()) or script_kind(word.lower()) for word in CHECK_WORDS.findall(prose))
     kinds = tuple(dict.fromkeys(kind for kind in named if kind))
@@ -472,24 +462,5 @@ def _make_complaint(found: Sentence, text: str) -> Complaint:
         :_MOST_TERMS
     ]
     pasted = PASTED.match(text, text.find(sentence[-_END:]) + _END - 1) if sentence.endswith(":") else None
-    detail = one_line(pasted[1], _LONGEST) if pasted else ""
-    return Complaint(one_line(told, _LONGEST), kinds, commands[:4], bool(AGAIN.search(sentence)), terms, detail)
-
-
-# --- What an answer says of calls that failed ---
-_MOST_ADMITTED = 8
-
-
-def find_admissions(answer: str) -> list[str]:
-    """Return the sentences of an answer that say that something failed and not that this is over."""
-    found = (one.text for one in split_sentences(answer) if ADMITS.search(one.text) and not OVERCOME.search(one.text))
-    return [one_line(one, _LONGEST) for one in islice(found, _MOST_ADMITTED)]
-
-
-def is_about_call(sentence: str, command: str, error: str) -> bool:
-    """Whether a sentence speaks of a call: it shares words with the command and its error, besides those of a path."""
-    words = {one.lower() for one in WORD.findall(PATH_WORD.sub(" ", sentence))} - IDLE_WORDS
-    return len(words & {one.lower() for one in WORD.findall(f"{command[:_ERROR_LINE]} {error}")}) >= _SHARED
-
-
-_SHARED = 2  # words
+    detail = one_line(pasted[1], LONGEST) if pasted else ""
+    return Complaint(one_line(told, LONGEST), kinds, commands[:4], bool(AGAIN.search(sentence)), terms, detail)

@@ -4,30 +4,49 @@
 into the list of `OpenFailure`s. A failed run opens one, a later success of the same or a wider run closes it; a narrower
 success closes it when the runs together cover every file that the failed run named. Wrong calls, probes, missing programs,
 denials, interrupts and time limits neither open nor close anything. Pure; the list is bounded.
+
+`still_failing` is what a session leaves broken when it ends. To the checks and the reports it adds calls of the last turns that failed and that
+nothing after them went past, a shell that answers every command with the same error, a permission that was missing, and a
+service that stopped the work. `unconfirmed_reports` are older, and nobody knows whether they still hold.
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
+from itertools import islice, takewhile
 from posixpath import basename
+from typing import TYPE_CHECKING
 
 from msgspec import Struct
 from msgspec.structs import replace
 
-from everturn.derive.call_results import EDITOR, CheckResult
+from everturn.derive.call_results import EDITOR, CheckResult, claimed_kinds, is_about_call, names_call
 from everturn.derive.changed_files import CHANGES
-from everturn.derive.checks import CheckRun, covers, holds_target, is_related
+from everturn.derive.check_lines import LOCKED_OUT, NOT_GRANTED, RAISED, STATES_FAILURE
+from everturn.derive.checks import (
+    CheckRun,
+    command_words,
+    covers,
+    find_checks,
+    holds_target,
+    is_no_failure,
+    is_related,
+    only_looks,
+    tries_code,
+)
 from everturn.derive.failures import Complaint
 from everturn.derive.intent import is_other_topic
 from everturn.derive.paths import local_path
 from everturn.derive.turn_facts import TurnFacts
 from everturn.text.lazy_pattern import lazy_pattern
-from everturn.text.stance_words import CLAIMS_PASS, UNSURE
-from everturn.text.trouble_words import AGAIN
+from everturn.text.stance_words import NOT_VERIFIED
+from everturn.text.trouble_words import AGAIN, WORD
 
-_MOST_OPEN = 100
-_MOST_CHANGED = 5
+if TYPE_CHECKING:  # the state is folded with what stands here
+    from everturn.derive.session_state import CommandState, FailureState, SessionState
+
+_MOST_OPEN, _MOST_CHANGED = 100, 5
 _NAME = lazy_pattern(r"\b(?:[A-Za-z]\w{0,40}_\w{1,40}|[a-z]\w{0,40}[a-z][A-Z]\w{1,40})\b", re.ASCII)
 _ORDERS = lazy_pattern(
     r"\b(?:can|could|would|will) (?:you|we)\b|\bplease\b|\bkannst du\b|\bpeux-tu\b|\bpuedes\b|能否|可以帮|してください",
@@ -38,7 +57,7 @@ _COMMON_TERMS = 2
 _SOON = 3  # turns within which one common term is enough
 #: Turns without a repetition after which what was changed since counts as accepted.
 _TACIT = {"reported": 12, "program": 5}
-_TACIT_PROGRAM = 3  # of a program after whose failure files were changed
+_TACIT_PROGRAM = 2  # of a program after whose failure files were changed
 _SPEAKS_FOR_FIX = frozenset(("test", "build", "types", "check"))
 _LONG_AGO = 40  # the same for any other check
 _OTHER_TOPICS = 2  # messages about other things after which a report counts as settled; one more if nothing was changed
@@ -95,22 +114,6 @@ class FailureEvent(Struct, frozen=True):
     confirms: bool = False
     said: str = ""  # the beginning of what a person wrote
     claims: tuple[str, ...] = ()  # kinds of checks that an answer says pass
-
-
-_CLAIMED = {"b": "build", "c": "build", "l": "lint", "e": "lint"}
-
-
-def claimed_kinds(answer: str) -> tuple[str, ...]:
-    """Return the kinds of checks that an answer says pass, without reservation."""
-    found = (one for one in CLAIMS_PASS.finditer(answer) if not UNSURE.search(_sentence_at(answer, one)))
-    words = ((one[1] or one[2] or one[3]).lower() for one in found)
-    return tuple(dict.fromkeys(_CLAIMED.get(word[0], "test" if word.startswith("te") else "types") for word in words))
-
-
-def _sentence_at(text: str, found: re.Match[str]) -> str:
-    first = max(text.rfind(sign, 0, found.start()) for sign in ".\n!")
-    ends = [at for sign in (". ", "\n", "!") if (at := text.find(sign, found.end())) >= 0]
-    return text[first + 1 : min(ends, default=len(text))]
 
 
 def failure_events(facts: TurnFacts, workspace: str) -> list[FailureEvent]:
@@ -264,6 +267,8 @@ def _close(one: OpenFailure, passed: CheckRun) -> OpenFailure | None:
         or (one.kind == EDITOR and passed.kind in ("lint", "types", "build"))
     ):
         return None
+    if (passed.kind, one.kind) == ("test", "build") and not one.names and is_related(passed, one.run):
+        return None  # tests of a compiled language build what they need
     selects = any(part.startswith("-") and part not in one.run.scope for part in passed.scope)
     if not passed.scope or selects or not one.names or not is_related(passed, one.run):
         return one
@@ -319,5 +324,177 @@ def _add_complaint(items: list[OpenFailure], event: FailureEvent, new: Complaint
 
 
 def _repeats(new: Complaint, old: Complaint, turns: int) -> bool:
+    """Whether a report is about the same as an earlier one; output that is pasted after work on a report shows what became of it."""
     common = len(set(new.terms) & set(old.terms))
-    return new.again or common >= _COMMON_TERMS or (common > 0 and turns <= _SOON)
+    is_shown = new.pasted and turns == 1
+    return new.again or is_shown or common >= _COMMON_TERMS or (common > 0 and turns <= _SOON)
+
+
+# --- what a session leaves broken when it ends ---
+SERVICE = "service"  # the kind of a failure of the service that the agent itself needs
+_JUDGED = frozenset(("test", "build", "lint", "types", "check"))  # kinds of checks whose outputs tell how they ended
+_NEW_WORDS, _LAST_TURNS = 4, 2  # of a sentence that says more than its call; in which a failed call may be left behind
+_SAME_ERRORS = 3  # calls with one error from which on it is no error of theirs
+_OTHER_RUN = CheckRun("program", "any")
+_DOCUMENT = lazy_pattern(r"(?i)\.(?:md|txt|rst)$")
+
+
+def still_failing(state: SessionState) -> list[OpenFailure]:
+    """Return what fails at the end of a session, the latest last."""
+    open_ones = (one for one in state.failing if not _is_loose(state, one))
+    listed = [
+        one if one.earlier or one.run is None else replace(one, earlier=_admissions(state, one, _NEW_WORDS))
+        for one in open_ones
+    ]
+    return sorted((*_left_failures(state), *_find_stop(state), *listed), key=lambda one: one.last_seq)
+
+
+def unconfirmed_reports(state: SessionState) -> list[OpenFailure]:
+    """Return what the person reported earlier and never confirmed as fixed, the latest last."""
+    return [one for one in state.failing if _is_loose(state, one)]
+
+
+# --- calls ---
+def _left_failures(state: SessionState) -> Iterable[OpenFailure]:
+    """Return the calls that failed, besides those known as checks, if somebody is left with the failure.
+
+    Of several tries of a program, the last counts.
+    """
+    known = {one.last_seq for one in state.failing}
+    found: dict[str, OpenFailure] = {}
+    for one in _recent_failures(state):
+        said = () if one.tool else _admissions(state, one, 0) or _namings(state, one)
+        is_left = _leaves_tool(state, one) if one.tool else _leaves_command(state, one, bool(said))
+        if is_left and one.last_seq not in known:
+            program = " ".join(" ".join(command_words(one.what)[-1:]).split()[:2])
+            found[one.tool or program] = _as_open(one, said)
+    broken = _find_broken_shell(state)
+    return (*found.values(), *(one for one in broken if one.last_seq not in {left.last_seq for left in found.values()}))
+
+
+def _recent_failures(state: SessionState) -> Iterator[FailureState]:
+    failed = (one for one in state.errors if one.outcome == "failed" and one.resolved_by is None)
+    return (one for one in failed if state.turn_count - 1 - one.last_turn < _LAST_TURNS)
+
+
+def _as_open(one: FailureState, said: tuple[EarlierReport, ...] = ()) -> OpenFailure:
+    return OpenFailure(
+        one.what, one.text, one.turn, one.seq, one.last_turn, one.last_seq, one.times, run=_OTHER_RUN, earlier=said
+    )
+
+
+def _leaves_tool(state: SessionState, one: FailureState) -> bool:
+    """Whether the failed call of another tool ended the work: nobody let it in, or nothing came after it."""
+    if one.last_turn < state.turn_count - 1:
+        return False
+    is_refused = LOCKED_OUT.match(one.text) or NOT_GRANTED.match(one.text)
+    is_last = state.ending is not None and state.ending.seq == one.last_seq
+    is_unreported = is_last or (one.changes and _is_unreported(state, one) and _is_last_work(state, one))
+    return bool(is_refused) or (is_unreported and _SAYS_TROUBLE.search(one.text) is not None)
+
+
+#: What a tool says that could not do its work; a call in the wrong order and one that was not over say otherwise.
+_SAYS_TROUBLE = lazy_pattern(r"(?i)\b(?:fail|error|denied|cannot|could not|not found|no match)")
+
+
+def _leaves_command(state: SessionState, one: FailureState, is_told: bool) -> bool:
+    """Whether a failed command is left: the answer tells of it, or the turn ended with it."""
+    if only_looks(one.what) or any(run.kind in _JUDGED for run in find_checks(one.what)):
+        return False
+    is_last = one.last_turn == state.turn_count - 1
+    if is_no_failure(one.text) and not RAISED.match(one.text):
+        return is_told and _is_last_work(state, one) and bool(_LACKS.search(one.text) or NOT_GRANTED.match(one.text))
+    if tries_code(one.what):
+        return is_last and is_told and _is_last_work(state, one)
+    is_apart = state.answer is None or state.answer.seq != one.last_seq  # else what the answer followed is not known
+    if one.text and (is_told or (is_last and is_apart and _is_unreported(state, one))):
+        return True
+    return is_last and bool(STATES_FAILURE.match(one.text)) and _is_last_work(state, one)
+
+
+#: What stops a command before it does anything, and what nobody can mend by another option.
+_LACKS = lazy_pattern(
+    r"not a git repository|No such file|not found\b|No module named|Cannot find module|ENOENT|EAI_AGAIN|[Dd]ocker (?:API|daemon)|[Pp]ermission|Operation not permitted"
+)
+
+
+def _is_unreported(state: SessionState, one: FailureState) -> bool:
+    """Whether no answer reports on the turn in which a call failed."""
+    has_answer = state.answer is not None and state.answer.turn == one.last_turn
+    return state.waiting or state.begun is not None or not has_answer
+
+
+def _is_last_work(state: SessionState, one: FailureState) -> bool:
+    """Whether nothing was changed and no command did anything after a call failed."""
+    if any(file.seq > one.last_seq and file.action != "read" for file in state.files.values()):
+        return False
+    for command in takewhile(lambda command: command.seq >= one.last_seq, reversed(state.commands)):
+        if _has_worked(command):
+            return False
+        if command.command == one.what:  # some clients keep a turn as one message
+            break
+    return True
+
+
+def _has_worked(command: CommandState) -> bool:
+    failed = command.status != "ok" or command.exit_status or command.ended.startswith(("failed", "exit "))
+    return not failed and not only_looks(command.command)
+
+
+def _find_broken_shell(state: SessionState) -> Iterator[OpenFailure]:
+    """Yield the last command of a session if it and those right before it failed with one error: the shell is broken, not the command."""
+    failed = [one for one in state.errors if one.resolved_by is None and one.text and not one.tool]
+    errors = {seq: one.text for one in failed for seq in (one.seq, one.last_seq)}
+    said = [errors.get(command.seq, "") for command in state.commands[-_SAME_ERRORS:]]
+    if len(said) == _SAME_ERRORS and len(set(said)) == 1 and said[0] and not said[0].startswith("+ "):
+        yield from (_as_open(one) for one in failed if one.last_seq == state.commands[-1].seq)
+
+
+def _admissions(state: SessionState, one: FailureState | OpenFailure, new_words: int) -> tuple[EarlierReport, ...]:
+    """Return the sentence with which the answer of the same turn says that a call failed, if it has so many new words."""
+    said = (told for told in state.admitted if told.turn == one.last_turn and told.seq > one.last_seq)
+    found = (told for told in said if is_about_call(told.text, one.what, one.text))
+    known = set(WORD.findall(f"{one.what} {one.text}".lower()))
+    more = (told for told in found if len(set(WORD.findall(told.text.lower())) - known) >= new_words)
+    return tuple(EarlierReport(told.text, told.turn, told.seq) for told in islice(more, 1))
+
+
+def _namings(state: SessionState, one: FailureState) -> tuple[EarlierReport, ...]:
+    """Return the sentence with which the answer of the same turn names what failed, in any language, if nothing came after it."""
+    said = (told for told in state.admitted if told.turn == one.last_turn and told.seq > one.last_seq)
+    found = (told for told in said if names_call(told.text, one.what, one.text))
+    return tuple(EarlierReport(told.text, told.turn, told.seq) for told in islice(found, _is_last_work(state, one)))
+
+
+def _find_stop(state: SessionState) -> Iterator[OpenFailure]:
+    """Yield the words with which the service of the model stopped the work, if no answer came after them and waiting is no remedy."""
+    end = state.ending
+    if end is not None and end.kind == SERVICE and not _PASSES.search(end.text):
+        turn = max((one.turn for one in state.requests if one.seq < end.seq), default=state.turn_count - 1)
+        yield OpenFailure(end.text, "", turn, end.seq, turn, end.seq, run=CheckRun(SERVICE, "any"))
+
+
+#: A limit that is lifted at a time that the service names.
+_PASSES = lazy_pattern(r"(?i)\bresets?\b|\bavailable again\b|\btry again (?:at|in|later)\b")
+
+
+# --- reports ---
+def _is_loose(state: SessionState, one: OpenFailure) -> bool:
+    """Whether a report is older than the last turns.
+
+    Without a change of files since, the turn before the last one counts too, and after a change if the last turn ended without an answer.
+    A change that the answer reports as done is not failing if a check speaks for it, or if it is the first attempt.
+    """
+    if one.complaint is None:
+        return False
+    ago = state.turn_count - 1 - one.last_turn
+    is_left = not one.edits or _leaves_unfixed(state)
+    is_tried = one.times == 1 and not one.complaint.again and any(not _DOCUMENT.search(path) for path in one.changed)
+    return ago > is_left or ((one.checked or is_tried) and not is_left)
+
+
+def _leaves_unfixed(state: SessionState) -> bool:
+    """Whether the last turn ended without an answer that reports the work as done."""
+    if state.waiting or state.interrupted or state.begun is not None or state.answer is None:
+        return True
+    return state.answer.turn < state.turn_count - 1 or bool(NOT_VERIFIED.search(state.answer.text))

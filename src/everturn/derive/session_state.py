@@ -8,9 +8,6 @@ answered when a human writes after it. Turns are 0-based here and shown 1-based.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-from itertools import islice
-
 from msgspec import Struct
 from msgspec.structs import replace
 
@@ -25,8 +22,6 @@ from everturn.derive.changed_files import (
     count_unnamed,
     first_task,
 )
-from everturn.derive.check_lines import LOCKED_OUT
-from everturn.derive.checks import CheckRun, command_words, find_checks, is_no_failure, only_looks, tries_code
 from everturn.derive.choices import ChoicePassage
 from everturn.derive.decision_states import (
     DecisionState,
@@ -36,31 +31,22 @@ from everturn.derive.decision_states import (
     change_statuses,
     find_reply,
 )
-from everturn.derive.failures import is_about_call
 from everturn.derive.file_book import FileState
 from everturn.derive.intent import is_thanks
 from everturn.derive.key_names import KeyName, advance_names
 from everturn.derive.loose_ends import Ending, LooseEnd, find_ending, fold_loose_ends, leaves_steps
 from everturn.derive.marker_lines import MarkedEntry, advance_entries
 from everturn.derive.offers import Offer
-from everturn.derive.open_failures import EarlierReport, FailureEvent, OpenFailure, advance_failures, failure_events
+from everturn.derive.open_failures import FailureEvent, OpenFailure, advance_failures, failure_events
 from everturn.derive.open_items import Question, advance_questions
 from everturn.derive.paths import local_path
 from everturn.derive.plans import PlanItem, fold_plan
 from everturn.derive.pointers import Referent
 from everturn.derive.turn_facts import CallFact, Saying, TurnFacts
 from everturn.derive.version_control import CommitState, advance_commits, on_branch
-from everturn.text.lazy_pattern import lazy_pattern
-from everturn.text.stance_words import NOT_VERIFIED
-from everturn.text.trouble_words import WORD
 
 _NAMES = 2_000  # mentioned files that are remembered
-_JUDGED = frozenset(("test", "build", "lint", "types", "check"))  # kinds of checks whose outputs tell how they ended
 _MOST_ADMITTED = 40  # sentences of answers that are remembered
-_NEW_WORDS = 4  # of a sentence about a failure that says more than its command and its error
-_LAST_TURNS = 2  # in which a failed call may be left behind
-_OTHER_RUN = CheckRun("program", "any")
-_DOCUMENT = lazy_pattern(r"(?i)\.(?:md|txt|rst)$")
 _BETWEEN = 5  # files listed that changed between a failure and its success
 
 
@@ -81,6 +67,7 @@ class FailureState(Struct, frozen=True):
     needs: tuple[str, ...] = ()  # keys not yet proven
     keys: tuple[str, ...] = ()
     tool: str = ""  # its name if `what` begins with it
+    changes: bool = False  # it was to change a file
     session: str = ""  # of the evidence, if it is inherited
 
 
@@ -239,7 +226,7 @@ def advance_state(state: SessionState, facts: TurnFacts) -> SessionState:
         offer=facts.offer,
         recap=TurnRequest(facts.recap.text, facts.turn, facts.recap.seq, "client") if facts.recap else state.recap,
         interrupted=state.interrupted if is_idle else facts.interrupted,
-        ending=state.ending if is_idle else find_ending(facts),
+        ending=state.ending if is_idle or _is_still_stopped(state, facts) else find_ending(facts),
         covers=max(state.covers, facts.last_seq),
     )
 
@@ -257,85 +244,17 @@ def _begun(facts: TurnFacts) -> TurnRequest | None:
     return TurnRequest(facts.begun.text, facts.turn, facts.begun.seq, "model") if facts.begun else None
 
 
+def _is_still_stopped(state: SessionState, facts: TurnFacts) -> bool:
+    """Whether a service had stopped the work before a turn, and nothing was done or answered in it."""
+    is_stopped = state.ending is not None and state.ending.kind == "service" and facts.stopped is None
+    return is_stopped and not facts.deeds and facts.answer is None
+
+
 def _is_waiting(facts: TurnFacts) -> bool:
     """Whether no answer reports on the last request."""
     if facts.starter != "human" or not facts.requests or is_thanks(facts.requests[-1].text):
         return False
     return facts.cut_off or not (facts.answer or facts.deeds) or facts.is_progress
-
-
-def still_failing(state: SessionState) -> list[OpenFailure]:
-    """Return the checks whose last run failed, calls whose failure the last answer admits, and what the person reported last; the latest last."""
-    open_ones = (one for one in state.failing if not _is_loose(state, one))
-    listed = (
-        one if one.earlier or one.run is None else replace(one, earlier=_admissions(state, one, _NEW_WORDS))
-        for one in open_ones
-    )
-    return sorted((*_left_failures(state), *listed), key=lambda one: one.last_seq)
-
-
-def _left_failures(state: SessionState) -> Iterable[OpenFailure]:
-    """Return the calls of the last turns that failed, besides those known as checks, if somebody is left with the failure.
-
-    The answer of their turn says so, or a service did not let the caller in, or the session ended before an answer.
-    Of several tries of a program, the last counts.
-    """
-    known = {one.last_seq for one in state.failing}
-    found: dict[str, OpenFailure] = {}
-    for one in unresolved_failures(state):
-        ago = state.turn_count - 1 - one.last_turn
-        if ago >= _LAST_TURNS or one.last_seq in known or is_no_failure(one.text) or only_looks(one.what):
-            continue
-        said = () if one.tool else _admissions(state, one, 0)
-        is_left = not ago and bool(LOCKED_OUT.match(one.text)) if one.tool else said or _is_cut_after(state, one)
-        if is_left and (one.tool or not any(run.kind in _JUDGED for run in find_checks(one.what))):
-            program = " ".join(" ".join(command_words(one.what)[-1:]).split()[:2])
-            found[one.tool or program] = OpenFailure(
-                one.what, one.text, one.turn, one.seq, one.last_turn, one.last_seq, one.times, run=_OTHER_RUN, earlier=said
-            )  # fmt: skip
-    return found.values()
-
-
-def _admissions(state: SessionState, one: FailureState | OpenFailure, new_words: int) -> tuple[EarlierReport, ...]:
-    """Return the sentence with which the answer of the same turn says that a call failed, if it has so many new words."""
-    said = (told for told in state.admitted if told.turn == one.last_turn and told.seq > one.last_seq)
-    found = (told for told in said if is_about_call(told.text, one.what, one.text))
-    known = set(WORD.findall(f"{one.what} {one.text}".lower()))
-    more = (told for told in found if len(set(WORD.findall(told.text.lower())) - known) >= new_words)
-    return tuple(EarlierReport(told.text, told.turn, told.seq) for told in islice(more, 1))
-
-
-def _is_cut_after(state: SessionState, one: FailureState) -> bool:
-    """Whether a call failed in the last turn, and no answer reports on that turn."""
-    has_answer = state.answer is not None and state.answer.turn == one.last_turn
-    is_cut = state.waiting or state.begun is not None or not has_answer
-    return one.last_turn == state.turn_count - 1 and is_cut and not tries_code(one.what)
-
-
-def unconfirmed_reports(state: SessionState) -> list[OpenFailure]:
-    """Return what the person reported earlier and never confirmed as fixed, the latest last."""
-    return [one for one in state.failing if _is_loose(state, one)]
-
-
-def _is_loose(state: SessionState, one: OpenFailure) -> bool:
-    """Whether a report is older than the last turns.
-
-    Without a change of files since, the turn before the last one counts too, and after a change if the last turn ended without an answer.
-    A change that the answer reports as done is not failing if a check speaks for it, or if it is the first attempt.
-    """
-    ago = state.turn_count - 1 - one.last_turn
-    is_left = not one.edits or _leaves_unfixed(state)
-    if one.complaint is None:
-        return False
-    is_tried = one.times == 1 and not one.complaint.again and any(not _DOCUMENT.search(path) for path in one.changed)
-    return ago > is_left or ((one.checked or is_tried) and not is_left)
-
-
-def _leaves_unfixed(state: SessionState) -> bool:
-    """Whether the last turn ended without an answer that reports the work as done."""
-    if state.waiting or state.interrupted or state.begun is not None or state.answer is None:
-        return True
-    return state.answer.turn < state.turn_count - 1 or bool(NOT_VERIFIED.search(state.answer.text))
 
 
 def unresolved_failures(state: SessionState) -> list[FailureState]:
@@ -449,7 +368,7 @@ def _add_failure(errors: list[FailureState], call: CallFact, turn: int) -> None:
     errors.append(
         FailureState(
             call.what, call.error, turn, call.seq, call.outcome, 1, turn, call.seq,
-            needs=call.keys, keys=call.keys, tool=call.tool,
+            needs=call.keys, keys=call.keys, tool=call.tool, changes=call.kind in CHANGES,
         )
     )  # fmt: skip
 

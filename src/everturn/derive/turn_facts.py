@@ -15,28 +15,20 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from everturn.derive.artifacts import find_mentions, stated_changes
-from everturn.derive.call_results import CheckResult, judge_call, judge_checks, printed_error, proven_commands
+from everturn.derive.call_results import (
+    CheckResult,
+    find_admissions,
+    judge_call,
+    judge_checks,
+    printed_error,
+    proven_commands,
+)
 from everturn.derive.choices import ChoicePassage, Spoken, SpokenTurn, find_announcements, find_choices, find_proposed
 from everturn.derive.decisions import LONGEST, DecisionMark, find_decisions, find_file_rules, likeness
-from everturn.derive.failures import (
-    Complaint,
-    attempt_keys,
-    call_outcome,
-    find_admissions,
-    hear_report,
-    proven_keys,
-    proves_anywhere,
-)
+from everturn.derive.failures import Complaint, attempt_keys, call_outcome, hear_report, proven_keys, proves_anywhere
 from everturn.derive.file_book import SUBAGENT, NamelessEdits
 from everturn.derive.file_commands import made_folders, staged_files
-from everturn.derive.intent import (
-    Revision,
-    command_words,
-    find_revisions,
-    goal_words,
-    is_role,
-    read_command,
-)
+from everturn.derive.intent import Revision, command_words, find_revisions, goal_words, is_role, read_command
 from everturn.derive.key_names import KeyName, NameCounter, call_label, given_texts
 from everturn.derive.marker_lines import MarkerLine, find_marker_lines
 from everturn.derive.offers import Offer, find_offer, is_choice
@@ -89,9 +81,9 @@ from everturn.text.tokens import estimate_tokens
 # --- the facts ---
 _FOCUS, _EXCERPT, _WANTS = 100, 300, 500
 _NAMING = ("prompt", "answer", "tool_output", "summary")  # fields in which a mentioned file may matter
-_TYPED, _SAID = ("text", "queued"), ("prompt", "answer")
+_TYPED, _SAID, _NO_RESULT = ("text", "queued"), ("prompt", "answer"), ("open", "orphan")
 _ANSWER = 20_000  # characters read of an answer, from its end
-_NO_RESULT = ("open", "orphan")
+_WORK = ("shell", "edit", "create")
 _NOTE = 1_500  # characters of a note of the client; a longer one is a summary of the whole session
 
 
@@ -273,11 +265,11 @@ class _FactCollector:
             steps=tuple(Saying(words, self.answer.seq) for words in (*find_next_steps(ending), *([] if changed else find_findings(ending)))),
             lasting=tuple(self._lasting(ending)),
             offer=offer, recap=self.recap,
-            begun=self._begun(turn), is_progress=bool(find_progress(ending)), cut_off=self.called > self.answer.seq,
+            begun=self._begun(turn), is_progress=bool(find_progress(ending)) or ending.rstrip("*_ \n").endswith((":", "：")), cut_off=self.called > self.answer.seq,
             mentions=tuple(FileNamed(path, n, self.mentioned_in[path], path in self.named) for path, n in self.mentions.items()),
             names=self.names.names(), branch=self.names.branch, repository=self.names.repository,
             answer=Saying(one_line(ending, _EXCERPT), self.answer.seq) if ending else None,
-            admitted=tuple(Saying(one, self.answer.seq) for one in find_admissions(ending)) if any(call.outcome == "failed" for call in self.deeds.values()) else (), model=self.model,
+            admitted=tuple(Saying(one, self.answer.seq) for one in find_admissions(ending, [(one.outcome, one.what, one.error) for one in self.deeds.values() if one.outcome or one.kind in _WORK])), model=self.model,
             tokens=self.tokens or self.estimated,
             token_source="api" if self.tokens else "estimate" if self.estimated else "",
             interrupted=bool(turn.interrupted), stopped=self.stopped,

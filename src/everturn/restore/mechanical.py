@@ -16,15 +16,9 @@ from msgspec.structs import replace
 
 from everturn.derive.file_book import REPORT, FileState
 from everturn.derive.key_names import KeyName, NameSetting, rank_names
-from everturn.derive.open_failures import OpenFailure
+from everturn.derive.open_failures import SERVICE, OpenFailure, still_failing, unconfirmed_reports
 from everturn.derive.plans import PlanItem, find_current, is_task
-from everturn.derive.session_state import (
-    FailureState,
-    SessionState,
-    advance_state,
-    still_failing,
-    unconfirmed_reports,
-)
+from everturn.derive.session_state import FailureState, SessionState, advance_state
 from everturn.derive.turn_facts import TurnFacts
 from everturn.derive.version_control import CommitState
 from everturn.model.archive import Session, is_live
@@ -385,6 +379,9 @@ def _failing_text(material: StatementMaterial, one: OpenFailure) -> Callable[[],
             words = f"{what} {detail}".strip()
             first = _earlier_text(material, one)
             return f"reported{times} in turn {one.last_turn + 1}{age}: {words}{first}; not confirmed as fixed{_edits_text(one)}"
+        if one.kind == SERVICE:
+            words = safe_excerpt(material, (one.last_seq, one.what), _REPORTED)
+            return f"the service stopped the work in turn {one.last_turn + 1}{age}: {words}"
         count = f" ({one.count} failure{'s' if one.count > 1 else ''})" if one.count else ""
         return f"`{what}` failed{times} in turn {one.last_turn + 1}{age}{count}{_complaint_text(material, one)}{_earlier_text(material, one)}{_rerun_text(one)}"
 

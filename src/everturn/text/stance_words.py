@@ -155,7 +155,7 @@ BEGUN = _words(
 )
 #: The line of a client's notice with which the service of a model stops the work.
 SERVICE_STOPS = lazy_pattern(
-    r"^[^\n]{0,160}?(?:\b(?:hit|reached|exceeded) (?:your|the|my) (?:[\w-]+ ){0,3}(?:limit|quota)\b|\b(?:usage|session|weekly|daily|rate|spend(?:ing)?) limit (?:was )?(?:reached|exceeded|hit)\b|\brate[- ]limited\b|\bAPI Error\b|\bbalance is too low\b|\binsufficient (?:credits?|quota|balance)\b|\bprompt is too long\b|\b(?:context|tokens?) (?:window|length|limit)[^\n]{0,20} exceeded\b|\bNot logged in\b|\bOAuth token (?:has )?expired\b|\bissue with the selected model\b|\bmodel is (?:currently )?overloaded\b|\b(?:NotFound|APIConnection|RateLimit|Authentication|ContextWindowExceeded)Error\b|\bstream (?:disconnected|error)\b)[^\n]{0,160}",
+    r"^[^\n]{0,160}?(?:\b(?:hit|reached|exceeded) (?:your|the|my) (?:[\w-]+ ){0,3}(?:limit|quota)\b|\b(?:usage|session|weekly|daily|\d{1,3}-hour|rate|spend(?:ing)?) limit (?:was )?(?:reached|exceeded|hit)\b|\brate[- ]limited\b|\bAPI Error\b|\bbalance is too low\b|\binsufficient (?:credits?|quota|balance)\b|\bprompt is too long\b|\b(?:context|tokens?) (?:window|length|limit)[^\n]{0,20} exceeded\b|\bNot logged in\b|\bOAuth token (?:has )?expired\b|\bissue with the selected model\b|\bmodel is (?:currently )?overloaded\b|\b(?:NotFound|APIConnection|RateLimit|Authentication|ContextWindowExceeded)Error\b|\bstream (?:disconnected|error)\b)[^\n]{0,160}",
     re.IGNORECASE | re.MULTILINE,
 )
 #: A short answer that reports what was done.

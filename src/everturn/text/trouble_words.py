@@ -33,9 +33,18 @@ UNCAUGHT = lazy_pattern(
     r"^[^\n]{0,120}?(?:\bUncaught \S[^\n]{3,300}|\b[A-Z]\w*(?:Error|Exception)\b(?: \[\w+\])?: [^\n]{3,300}|\bTraceback \(most recent[^\n]*|\bUnhandled [A-Z][^\n]{3,300}"
     r"|\bFailed to (?:compile|load|fetch|start|resolve|parse|connect|execute|build|find|create|get)\b[^\n]*|\b[Bb]uild failed\b[^\n]*|\bFailed with result\b[^\n]*|\b(?:[Pp]ars|[Cc]ompil)\w+ [^\n]{0,40}\bfailed\b[^\n]*|\bblocked by CORS policy\b[^\n]*"
     r"|\bnet::ERR_\w+[^\n]*|\b[45]\d\d \((?:[A-Z][a-z]+ ?){1,4}\)|\bHTTP/[\d.]+\]? [45]\d\d\b[^\n]*|\b(?:status(?: code)?|failed|code): ?[45]\d\d\b[^\n]*|\bstatus code [45]\d\d\b[^\n]*|\bECONN(?:REFUSED|RESET)\b[^\n]*|\bno function clause matching\b[^\n]*"
-    r"|\bCannot (?:read|set) propert[^\n]*|\bis not (?:a function|defined)\b[^\n]*|\bcommand not found\b[^\n]*|\b[Nn]o such file or directory\b[^\n]*|\b[Uu]nexpected (?:token|identifier|end|indent|EOF|character|symbol)\b[^\n]*|\b(?<!as )(?<!than )(?<!is )(?<!was )expected\.?(?=\n|\Z)|\berror TS\d+:[^\n]*|\bnpm (?:ERR!|error) [^\n]{3,300}|\bERROR: \S[^\n]{3,300}|\berror: [a-zA-Z][^\n]{3,300}|\bfatal: \S[^\n]{3,300})"
+    r"|\bCannot (?:read|set) propert[^\n]*|\bis not (?:a function|defined)\b[^\n]*|\bcommand not found\b[^\n]*|\b[Nn]o such file or directory\b[^\n]*|\b[Uu]nexpected (?:token|identifier|end|indent|EOF|character|symbol)\b[^\n]*|\b(?<!as )(?<!than )(?<!is )(?<!was )expected\.?(?=\n|\Z)|\berror TS\d+:[^\n]*|\bnpm (?:ERR!|error) [^\n]{3,300}|\bERROR:[ \t]{0,4}\S[^\n]{3,300}|^\W{0,4}Error: [a-zA-Z][^\n]{3,300}|\berror: [a-zA-Z][^\n]{3,300}|\bfatal: \S[^\n]{3,300})"
     r"|^\s*File \"[^\"\n]{3,300}\", line \d+, in [^\n]{1,200}",
     re.MULTILINE,
+)
+#: The word for an error in many languages, and words with which a message does not say that there is one.
+ERROR_WORD = lazy_pattern(
+    r"\b(?:errors?|erro[rs]?|errores|errore|errori|erreurs?|fehler|błąd|błędy|hata|hatası|lỗi|fout|fel|chyba|hiba)\b|ошибк|помилк|σφάλμα|خطأ|त्रुटि|ข้อผิดพลาด|エラー|错误|錯誤|报错|報錯|오류|에러",
+    re.IGNORECASE,
+)
+LEAVES_ERRORS = lazy_pattern(
+    r"\b(?:no|any|without|zero|0|if|for|handl\w+|messages?|pages?|codes?|logs?|logging|bound\w+|state|toast|type|class|sem|sin|sans|ohne|keine?|bez|без|нет|eventua\w+)\b|没有|無|ない|如果|없",
+    re.IGNORECASE,
 )
 NAMED_ERROR = lazy_pattern(r"(?:Error|Exception)\b")
 #: Reports in Portuguese, Italian, Polish, Russian and Korean, and words that make them a condition or a purpose.
@@ -134,6 +143,13 @@ DOUBTS = lazy_pattern(
     r"\bdo (?:that|it|this)\b|\bgo ahead\b|\bproceed\b|\bbut\b|\bhowever\b|\bexcept\b|n['’]t\b|\bnot\b|\bstill\b|\bonly\b|\bif\b|\bmake sure\b|\bensure\b|\bshould\b|\?|\baber\b|\bnicht\b|\bmais\b|\bpas\b|\bpero\b|但|不|ない|ません|が、|吗|^\W*good\b.*\bfail",
     re.IGNORECASE,
 )
+#: A warning, and a line of a program that would print an error.
+PRINTS_ERROR = lazy_pattern(
+    r"^\W*[Ww]arn(?:ing)?\b|\w\(\s*[frb]?[\"'`]|[;{]$|=>|\binstanceof\b|^\W{0,3}(?:return|if|raise|throw|catch|except|assert)\b"
+)
+#: What programs print before each line of others: the name of a container, a time.
+MARGIN = lazy_pattern(r"^(?:[a-z][\w.-]{0,40}[ \t]*\|[ \t]|\[?\d\d:\d\d:\d\d[\d.,]*\]?[ \t]+)+", re.MULTILINE)
+FRAME = lazy_pattern(r"Traceback \(most recent|File \"")
 
 
 # --- what an answer says of its own calls ---
@@ -149,6 +165,8 @@ OVERCOME = lazy_pattern(
     re.IGNORECASE,
 )
 WORD = lazy_pattern(r"[A-Za-z0-9_]{3,}")
+#: The name of a file, a program or an identifier, without the folders before it: it is the same in every language.
+NAME = lazy_pattern(r"(?<![\w.-])([A-Za-z0-9_]+(?:[._-][A-Za-z0-9_]+)+|[a-z]+[A-Z]\w+)(?![\w/\\])", re.ASCII)
 PATH_WORD = lazy_pattern(r"\S*[/\\]\S*")
 IDLE_WORDS = frozenset(
     "the and for not with from this that was were are has have but you your its could failed fails failure error errors exit code run running command cannot unable usr bin home users".split()
