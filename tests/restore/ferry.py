@@ -162,7 +162,7 @@ key_decisions|Instead of DuckDB, bookings go to MariaDB [t6 #31]
 key_decisions|The user switched from DuckDB to MariaDB for bookings [t6 #31]
 key_decisions|Use a window function for the waiting list [t5 #30]
 open_questions|Whether Kafka is used for booking events is open; only the agent recommended it [t1 #6]
-next_steps|Fix the 2 ruff errors [t6 #34]
+next_steps|Fix the 2 ruff errors [t5 #30; t6 #34]
 next_steps|Email reminders next month [t6 #31]
 """
 

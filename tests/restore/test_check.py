@@ -126,7 +126,7 @@ FALSE = [
     ("constraints", "Never push to main (turn 0)", "there is no turn 0"),
     ("constraints", "Never push to main, as agreed in turn 44 [t1 #1]", "there is no turn 44"),
     ("constraints", '"Never push to main" [t1 #1, t2 #1]', "message 1 belongs to turn 1, not to turn 2"),
-    ("key_decisions", "Sessions live in MongoDB with weekly rotation [t3 #11]", "most of its words do not occur in turn 3"),
+    ("key_decisions", "Sessions live in MongoDB with weekly rotation [t3 #11]", 'message 11 does not speak of "Sessions", "MongoDB"'),
     ("key_decisions", "The team agreed on quarterly releases", "it cites no turn or message"),
     ("primary_task", "All tests pass now with `pytest -q tests/test_login.py` [t2 #8]",
      "failed in turn 2 and has not succeeded since"),

@@ -1,10 +1,11 @@
 """Check the sentences of a model against the records of a session.
 
 Each turn and message that a sentence cites must exist, each quotation must occur in a cited message, and the files,
-commands, commits and numbers it names must occur in the cited turns, as must most of its significant words. What it says was
-done must have been done (`claim_record`, `claim_endings`), its numbers must belong to the same thing (`claim_counts`), and
-whoever it says spoke must have said so, not the opposite (`claim_speech`). Of statements that contradict each other only one
-with clearly better support stays (`claim_conflicts`). A sentence without a citation gets that of a mechanical fact that says
+commands, commits and numbers it names must occur in the cited turns. What it says was done must have been done
+(`claim_record`, `claim_endings`), its numbers must belong to the same thing (`claim_counts`), and whoever it says spoke must
+have said so, not the opposite (`claim_speech`). What passes all this agrees with the record only if the cited messages account
+for what it says (`claim_accounts`). Of statements that contradict each other only one with clearly better support stays
+(`claim_conflicts`). A sentence without a citation gets that of a mechanical fact that says
 the same. One that rests only on a client's summary, or a rule that only a tool printed, is not a fact. Code cannot check that a
 sentence draws the right conclusion. All checks use the text as captured, before secrets are masked.
 """
@@ -17,10 +18,10 @@ from collections.abc import Iterator
 from msgspec.structs import replace
 
 from everturn.model.archive import MessageRow
-from everturn.restore.claim_acts import ClaimedAct, find_acts, hide_acts
+from everturn.restore.claim_accounts import WISHED, CitedStatement, find_gaps
+from everturn.restore.claim_acts import ClaimedAct, find_acts
 from everturn.restore.claim_conflicts import find_conflicts
 from everturn.restore.claim_counts import (
-    NUMBER_WORDS,
     NumberTexts,
     find_count_faults,
     find_number_faults,
@@ -28,12 +29,10 @@ from everturn.restore.claim_counts import (
 )
 from everturn.restore.claim_endings import find_ending_faults
 from everturn.restore.claim_language import find_language, spoken_languages
-from everturn.restore.claim_polarity import hide_stance, split_sentences
+from everturn.restore.claim_polarity import split_sentences
 from everturn.restore.claim_record import act_record, record_counts
 from everturn.restore.claim_speech import (
-    SAYS_CJK,
-    SPEECH_WORDS,
-    find_attributions,
+    find_speech_doubts,
     find_speech_faults,
     is_hearsay,
     unknown_names,
@@ -54,20 +53,17 @@ from everturn.restore.grounds import (
 )
 from everturn.text.printable import one_line
 
-_LEAST_SUPPORT = 0.5  # share of the significant words that must come from the cited turns
+_LEAST_SPOKEN = 0.5  # share of the words beside the quotation of a tool that somebody must say
 _LEAST_LIKENESS = 0.7  # share of them that a fact must contain to say the same
 _LONGEST = 600
 _MOST_ROWS, _LONGEST_COMPARED = (
     40,
     20_000,
 )  # messages, and characters of each, in which the support of a statement is looked for
-_PREFIX = 5  # letters that two forms of a long word have in common
 
 #: Sections in which a statement must rest on a message of a person or model, not on the output of a tool.
 _SPOKEN_SECTIONS = ("high_level_goal", "key_decisions", "constraints", "next_steps")
 
-#: Sections that tell what is wanted, not what is.
-_WISHED = ("high_level_goal", "primary_task", "constraints", "next_steps")
 #: Those of them that are asked for once and then done.
 _WANTED = ("high_level_goal", "primary_task", "next_steps")
 _CLEARLY = 0.1  # by how much the support of a statement must be better
@@ -183,9 +179,25 @@ class _StatementTrial:
     def _check_words(self) -> None:
         self.turns = list(dict.fromkeys(self.turns))
         self.foreign = self._is_foreign()
-        self._check_quotations()
         things = find_named_things(self.parsed.text)
         self.acts = list(find_acts(self.parsed.text))
+        self._look_for_faults(things)
+        if self.reasons:
+            self.check = CONTRADICTED
+            return
+        is_quotation = self._is_quotation()
+        if not is_quotation:
+            self._check_account(things)
+        if not self.reasons:
+            self._check_origin()
+        if self.reasons:
+            self.check = NOT_CHECKED
+        elif is_quotation:
+            self.check = QUOTED
+
+    def _look_for_faults(self, things: NamedThings) -> None:
+        """Look for what the record contradicts."""
+        self._check_quotations()
         self._check_things(things)
         if not self.reasons:
             self._check_acts(things)
@@ -194,19 +206,15 @@ class _StatementTrial:
             self.reasons += find_speech_faults(
                 self.ground, self.parsed.text, self.key, self.turns, self.cited, self.foreign
             )
-        if self.reasons:
-            self.check = CONTRADICTED
-            return
-        self._check_support(things)
-        if not self.reasons:
-            names = unknown_names(self.ground, self.parsed.text)
-            self.reasons += [f"{quote_short(name)} does not occur in the session" for name in names]
-        if not self.reasons:
-            self._check_origin()
-        if self.reasons:
-            self.check = NOT_CHECKED
-        elif self._is_quotation():
-            self.check = QUOTED
+
+    def _check_account(self, things: NamedThings) -> None:
+        """Look for what the cited messages do not account for."""
+        ground, text, cited = self.ground, self.parsed.text, self.cited
+        rows, turns = tuple(self._candidates()), tuple(self.turns)
+        statement = CitedStatement(self.key, text, things, tuple(self.acts), turns, tuple(cited), rows, self.foreign)
+        self.reasons += find_gaps(ground, statement)
+        self.reasons += find_speech_doubts(ground, text, self.turns, cited)
+        self.reasons += [f"{quote_short(name)} does not occur in the session" for name in unknown_names(ground, text)]
 
     def _check_things(self, things: NamedThings) -> None:
         """Look up its files, code, commits and numbers."""
@@ -228,7 +236,7 @@ class _StatementTrial:
         ):  # what is wanted or said, not how a check ended
             acts = [act for act in acts if act.kind not in ("pass", "fail")]
         self.reasons += _unchanged_files(self.ground, self.turns, acts, things)
-        if self.key not in _WISHED:
+        if self.key not in WISHED:
             self.reasons += find_ending_faults(self.ground, self.parsed.text, acts, self.cited)
         if acts and not self._is_human_quotation():  # a person may ask for what was never done
             self.reasons += act_record(self.ground).find_faults(acts, self.turns, bool(self.key), self.foreign)
@@ -277,35 +285,6 @@ class _StatementTrial:
             if turn not in by_message:
                 yield from self.ground.rows(turn)
 
-    def _check_support(self, things: NamedThings) -> None:
-        text = SAYS_CJK.sub(" ", _PLACEHOLDER.sub(" ", self.parsed.text))
-        known = frozenset[str]().union(*(self.ground.words(turn).stems for turn in self.turns))
-        significant = (stems(hide_stance(hide_acts(text))) | (stems(text) & known)) - SPEECH_WORDS - NUMBER_WORDS
-        if not significant:
-            named = things.files or things.code or things.commits or self.parsed.quotes or self.acts
-            told = self.foreign and find_attributions(self.parsed.text)  # who said it was looked up
-            if not (named or told or self._is_quotation()):
-                self.reasons.append("it states nothing that can be checked")
-            return
-        if self.foreign:
-            self._check_names(things, significant & known)
-            return
-        weights = {one: self.ground.weight(one) for one in significant}
-        found = len(things.files) + len(things.code) + len(things.commits) + len({act.kind for act in self.acts})
-        alike = {one[:_PREFIX] for one in known if one.isalpha() and len(one) >= _PREFIX}
-        covered = {one for one in significant if one in known or (one.isalpha() and one[:_PREFIX] in alike)}
-        if found + sum(weights[one] for one in covered) < _LEAST_SUPPORT * (found + sum(weights.values())):
-            turns = ", ".join(str(turn + 1) for turn in self.turns[:5])
-            self.reasons.append(f"most of its words do not occur in turn {turns}")
-
-    def _check_names(self, things: NamedThings, shared: frozenset[str]) -> None:
-        """Check that a statement in another language than the session has something in common with what it cites."""
-        told = find_attributions(self.parsed.text)  # who said it was looked up
-        if not (things.files or things.code or things.commits or things.numbers or self.acts or shared or told):
-            self.reasons.append(
-                "it is in another language than the session, and has no name or number in common with it"
-            )
-
     def _check_origin(self) -> None:
         """Check who says it. A client's summary is hearsay, and the output of a tool binds nobody."""
         rows = [row for row, _ in self.proofs.values()] or self.cited
@@ -332,7 +311,7 @@ class _StatementTrial:
         words = stems(own)
         rows = (row for turn in self.turns for row in self.ground.rows(turn) if row.origin in ("human", "model"))
         return bool(words) and any(
-            len(words & stems(self.ground.text(row))) >= _LEAST_SUPPORT * len(words) for row in rows
+            len(words & stems(self.ground.text(row))) >= _LEAST_SPOKEN * len(words) for row in rows
         )
 
     def _best_row(self, turn: int) -> MessageRow:
@@ -421,6 +400,3 @@ def _fact_likeness(fact: Fact, significant: frozenset[str], things: NamedThings,
     if parsed.quotes and all(has_quote(quote, normalise_quotes(fact.text)) for quote in parsed.quotes):
         return 1.0
     return len(significant & stems(fact.text)) / len(significant) if len(significant) > 1 else 0.0
-
-
-_PLACEHOLDER = re.compile(r"\[REDACTED[^\]]{0,60}\]")

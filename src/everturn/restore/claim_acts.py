@@ -44,6 +44,8 @@ _ACTS: dict[str, re.Pattern[str]] = {
         "fail": r"\bfail(?:s|ed|ing|ures?)?\b|\bbroken\b|\bbreaks?\b|\bred\b|\berrored\b|\bcrash(?:es|ed)\b|\bfehlgeschlagen\b|\bfehlschl\w+|\bschl(?:agen|ägt)\b.{0,30}\bfehl\b|\béchou\w+|\bfall(?:an|ó|aron|a)\b|\brot\b|\bfalh(?:ou|aram|am?)\b|失敗|失败|落ち|실패",
     }.items()
 }  # fmt: skip
+#: Says that something fails, told as done or not.
+FAILURE = _ACTS["fail"]
 _FINITE = re.compile(
     r"\b(?:was|were|is|are|has|have|had|got|been|wurden?|worden|hat|haben|ist|sind|a été|ont été|est|sont|fue|fueron|ha sido|han sido)\b",
     re.I,
@@ -60,7 +62,11 @@ _OTHER_RUN = re.compile(r"\b(?:edit|edits|patch|write|call|request|download|uplo
 _COMMAND = re.compile(
     r"\S+\s+\S|(?:pytest|tox|nox|mypy|pyright|ruff|eslint|tsc|jest|vitest|mocha|make|just|rspec|phpunit|gradle\w*|mvn\w*|\./|cargo|go|npm|pnpm|yarn|bun)\b"
 )
-_PARTS = re.compile(r"[;,:](?=\s)|\.(?=\s|$)|[，、；。]|\s+(?:and|but|while|und|aber|et|mais|y|pero)\s+", re.I)
+_PARTS = re.compile(
+    r"[;,:](?=\s)|\.(?=\s|$)|[，、；。]|\s+(?:and|but|while|und|aber|et|mais|y|pero)\s+|\s+(?=(?:although|though|whereas|obwohl|bien que|aunque|embora)\b)",
+    re.I,
+)
+_ASIDE = re.compile(r"(?:although|though|whereas|obwohl|bien que|aunque|embora)\b", re.I)  # has a subject of its own
 #: What follows is not what an act was done to.
 _OTHER_ROLE = re.compile(r"\b(?:to|so|that|from|in|into|with|by|for|via|using|because|instead|like|as|um|damit|aus|mit|für|von|wie|pour|par|avec|dans|comme|para|con|por|com|em|como)\b", re.I)  # fmt: skip
 _QUOTATION = re.compile(r"\"[^\"]*\"|“[^”]*”|„[^“”]*[“”]|«[^»]*»|「[^」]*」|『[^』]*』")
@@ -89,11 +95,11 @@ def find_acts(text: str) -> Iterator[ClaimedAct]:
         clause = _ADJECTIVE.sub("", part)
         bare = _hide_names(clause)
         own = find_named_things(clause)
-        things = own if own.files or own.code or own.commits else whole
+        things = own if own.files or own.code or own.commits or _ASIDE.match(clause.strip()) else whole
         for kind, pattern in _ACTS.items():
             for match in pattern.finditer(bare):
                 before = bare[: match.start()]
-                if _is_not_done(before):
+                if _is_not_done(before, match[0]):
                     continue
                 past = match[0].lower().endswith("ed") and not re.search(r"\b(?:now|still|currently|is|are)\b", before)
                 is_check = about_checks or any(map(_COMMAND.match, own.code))
@@ -118,10 +124,12 @@ def _narrow(things: NamedThings, clause: str, bare: str, verb: re.Match[str]) ->
     return replace(things, files=before or after or things.files)
 
 
-def _is_not_done(before: str) -> bool:
+def _is_not_done(before: str, verb: str) -> bool:
     """Whether the words before a verb say that it is wanted, planned or a condition."""
     if CONDITION.search(before) or STILL_TO.search(before):
         return True
+    if _FINITE.match(verb):  # "the connection to the server was tested"
+        return False
     last = max((match.end() for match in _FINITE.finditer(before)), default=0)
     return bool(WISH.search(before, last))
 

@@ -13,8 +13,9 @@ from itertools import combinations
 from msgspec import Struct
 
 from everturn.restore.claim_language import find_language
-from everturn.restore.claim_polarity import Phrase, find_denied_choice, find_opposite, read_phrases
+from everturn.restore.claim_polarity import Phrase, find_denied_choice, find_opposite, is_denied, read_phrases
 from everturn.restore.grounds import all_stems, stems
+from everturn.text.stance_words import CONDITION, STILL_TO
 
 _LEAST_COMMON = 0.6  # share of the words of the shorter one that two statements about one object have in common
 
@@ -86,13 +87,27 @@ def find_state(text: str) -> str:
     return next((key for key in ("open", "done") if _STATE_PATTERNS[key].search(bare)), "")
 
 
-def _read_parts(text: str) -> StatementParts:
+def find_told_state(text: str) -> str:
+    """Return the state that a text tells, but as a condition or as what is denied; "" if none."""
     bare = _ADJECTIVE.sub("", text)
-    names = bare
+    for key in ("open", "done"):
+        if match := _STATE_PATTERNS[key].search(bare):
+            before = bare[: match.start()]
+            return "" if CONDITION.search(before) or STILL_TO.search(before) or is_denied(before, bare) else key
+    return ""
+
+
+def hide_state(text: str) -> str:
+    """Blank out the words that say that something is done or open."""
+    text = _ADJECTIVE.sub("", text)
     for pattern in _STATE_PATTERNS.values():
-        names = pattern.sub(" ", names)
+        text = pattern.sub(" ", text)
+    return text
+
+
+def _read_parts(text: str) -> StatementParts:
     return StatementParts(
-        stems(names),
+        stems(hide_state(text)),
         find_state(text),
         read_phrases(text),
         tuple(_find_choices(text)),

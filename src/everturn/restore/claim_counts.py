@@ -124,7 +124,7 @@ _PAIR = re.compile(
 _LINE = re.compile(r"\n|(?<=[.!?])\s")
 
 
-class _Numbers(Struct):
+class RecordedNumbers(Struct):
     """The numbers of a text, and the words that stand after and before each."""
 
     all: set[str]
@@ -151,14 +151,19 @@ def find_number_faults(text: str, texts: NumberTexts) -> Iterator[str]:
     yield from _series_faults(prose, texts)
     yield from () if texts.foreign else _pair_faults(prose, texts.turn)
     said = list(_PLAIN.finditer(prose))
-    total = str(sum(int(one) for one, _ in set(_counts(texts.cited)))) if said else ""  # of "4 failed, 57 passed"
+    total = str(count_total(texts.cited)) if said else ""
     for match in said:
         if _canonical(match[1]) != total and (fault := _number_fault(prose, match, texts)):
             yield fault
 
 
+def count_total(text: str) -> int:
+    """Return the sum of what failed, passed and was skipped: 61 for "4 failed, 57 passed"."""
+    return sum(int(one) for one, _ in set(_counts(text)))
+
+
 def _number_fault(prose: str, match: re.Match[str], texts: NumberTexts) -> str:
-    here, number, (after, before) = _read_numbers(texts.cited), _canonical(match[1]), _words_beside(prose, match)
+    here, number, (after, before) = read_numbers(texts.cited), _canonical(match[1]), _words_beside(prose, match)
     bound = {one for word in after for one in here.after.get(word, ())}
     led = {one for word in before for one in here.before.get(word, ())}
     is_small = len(number) == 1 and not match["unit"]
@@ -186,7 +191,7 @@ def _series_faults(prose: str, texts: NumberTexts) -> Iterator[str]:
         if match.groups() not in ranges and not sizes.isdisjoint(map(len, match.groups())):
             yield f"{match[0]} does not occur there"
     for series in _LIST.findall(prose):
-        if not _read_numbers(texts.cited).all.issuperset(re.findall(r"\d+", series)):
+        if not read_numbers(texts.cited).all.issuperset(re.findall(r"\d+", series)):
             yield f"{series} does not occur there"
 
 
@@ -205,14 +210,14 @@ def _stand_together(numbers: tuple[str, str], text: str) -> bool:
 
 def _bound_elsewhere(number: str, after: set[str], spoken: str) -> set[str]:
     """Return the other numbers that stand before the same word in what was said; none if this one does too."""
-    found = _read_numbers(spoken)
+    found = read_numbers(spoken)
     bound = {one for word in after for one in found.after.get(word, ())}
     return set() if number in bound else bound
 
 
 def _stands_elsewhere(number: str, words: set[str], texts: NumberTexts) -> bool:
     """Whether another message of the turn has a number, beside one of the words."""
-    found = _read_numbers(texts.turn)
+    found = read_numbers(texts.turn)
     if number not in found.all:
         return False
     if texts.foreign or not words or len(number) >= _SURE:
@@ -221,8 +226,9 @@ def _stands_elsewhere(number: str, words: set[str], texts: NumberTexts) -> bool:
 
 
 @lru_cache(64)
-def _read_numbers(text: str) -> _Numbers:
-    found = _Numbers(set(), {}, {})
+def read_numbers(text: str) -> RecordedNumbers:
+    """Return the numbers of a text with the words beside them."""
+    found = RecordedNumbers(set(), {}, {})
     text = _spell_numbers(text)
     for match in _RECORDED.finditer(text):
         number, (after, before) = _canonical(match[1]), _words_beside(text, match)

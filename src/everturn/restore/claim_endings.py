@@ -1,4 +1,4 @@
-"""Hold the end that a statement tells of against the only thing it cites: a run that failed, or an interruption."""
+"""Hold the success that a statement tells of against the only thing it cites: a run that failed, or an interruption."""
 
 from __future__ import annotations
 
@@ -7,11 +7,9 @@ from collections.abc import Iterator
 
 from everturn.model.archive import MessageRow
 from everturn.restore.claim_acts import ClaimedAct
-from everturn.restore.claim_polarity import is_denied, split_clauses
 from everturn.restore.claim_record import RecordedRun, act_record, command_kinds, has_failed
 from everturn.restore.evidence import quote_short
 from everturn.restore.grounds import Ground
-from everturn.text.statement_words import ENDED_WELL
 
 _SUCCESSES = ("pass", "push", "merge", "commit", "pr", "tag", "release", "deploy", "install")
 _BROKEN_OFF = re.compile(
@@ -25,7 +23,7 @@ def find_ending_faults(ground: Ground, text: str, acts: list[ClaimedAct], cited:
     """Report that something is said to have succeeded whose run, the only thing that is cited, failed or was broken off."""
     if not cited or any(act.kind == "fail" or act.denied for act in acts):
         return
-    if not (any(act.kind in _SUCCESSES for act in acts) or _ends_well(text)):
+    if not any(act.kind in _SUCCESSES for act in acts):
         return
     for row in cited:
         if row.kind == "notification" and has_failed(ground.text(row)):
@@ -57,9 +55,3 @@ def _runs_meant(ground: Ground, acts: list[ClaimedAct], seqs: set[int]) -> list[
         return runs
     kinds = {act.kind for act in acts}
     return [one for one in runs if kinds & {kind for kind, _ in command_kinds(one.command[:_MAX_CHARS])}]
-
-
-def _ends_well(text: str) -> bool:
-    """Whether a statement says that something was finished, accepted or recovered."""
-    clauses = split_clauses(text)
-    return any((match := ENDED_WELL.search(one)) and not is_denied(one[: match.start()], one) for one in clauses)

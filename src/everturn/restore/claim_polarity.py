@@ -14,6 +14,7 @@ from functools import lru_cache
 
 from msgspec import Struct
 
+from everturn.restore.claim_language import find_language
 from everturn.restore.evidence import normalise_quotes
 from everturn.restore.grounds import all_stems, stems
 from everturn.text.stance_words import DENIAL, DENIED_CLAUSE, NO_NEGATION, OPTIONAL
@@ -24,12 +25,14 @@ _PREFIX = 5  # letters that two forms of a word have in common
 _BEGINNING, _COMPOUND = 4, 7  # letters of a word that begins a compound, and of the compound
 _LEAST_SHARE = 0.5  # share of the words of a phrase that the opposite one must have
 
+_SHORT = 3  # words of a phrase of which none may be missing in what turns it round
 _LEAST_OF_SHORT, _LEAST_COMMON = 0.7, 3  # share and number of the words of a short phrase that a longer one turns round
 
 _SENTENCE = re.compile(r"(?<=[.!?])\s+|[。！？\n]+")
 _CLAUSE = re.compile(
-    r"[.;:!?](?=\s|$)|,(?=\s)|[，、；\"“”„«»「」『』()（）]|\s[–—-]\s"
-    r"|\s(?:and|und|et|y|e)\s(?=[^,.;:!?]{1,40}?\b(?:is|are|was|were|must|should|shall|may|can|will|ist|sind|wird|muss|soll|darf|est|sont|doit|peut|es|son|debe|puede|deve|são)\b)"
+    r"[.;:!?](?=\s|$)|,(?=\s)|[，、；\"“”„«»「」『』()（）]|\s[–-]\s|—"
+    r"|\s(?:and|und|et|y|e)\s(?=[^,.;:!?]{0,40}?\b(?:is|are|was|were|must|should|shall|may|can|will|ist|sind|wird|muss|soll|darf|est|sont|doit|peut|es|son|debe|puede|deve|são)\b)"
+    r"|\s(?:and|but|und|et|y|e)\s(?=(?:not|no|never|nicht|kein\w*|pas|non|não)\b)"
     r"|\b(?=(?:because|since|although|whereas|weil|obwohl|parce qu|puisqu|bien qu|porque|ya que|aunque|embora|along with|besides|in addition to|despite|in spite of|trotz|malgré|a pesar de|apesar de)\b)|(?=因为|因為|虽然|雖然)"
     r"|\b(?=but\b|however\b|sondern\b|aber\b|(?<!sem )(?<!não )(?<!o )mais\b|pero\b|sino\b)|(?=但是|而是)",
     re.I,
@@ -56,20 +59,20 @@ _PREFIXED = re.compile(
     re.I,
 )
 _MODAL = re.compile(
-    r"\b(?:always|must|required?|requires|mandatory|insists?|immer|muss|toujours|doit|il faut|siempre|debe|hay que|(?:is|are) (?:fine|okay|ok|welcome|acceptable|possible|good|encouraged)|feel free|allow(?:s|ed)?|permit(?:s|ted)?|erlaubt?|autorisée?s?|permitid[oa]s?|necessary)\b"
+    r"\b(?:always|must|required?|requires|mandatory|insists?|immer|muss|d[aü]rf(?:en|st)?|toujours|doit|il (?:ne )?faut|siempre|debe|hay que|(?:is|are) (?:fine|okay|ok|welcome|acceptable|possible|good|encouraged)|feel free|allow(?:s|ed)?|permit(?:s|ted)?|erlaubt?|autorisée?s?|permitid[oa]s?|necessary)\b"
     r"|允许|可以|必须|应该|应当|需要|禁止|不得|许可|許可|必ず|べき",
     re.I,
 )
 
 _STANCE = re.compile(
-    r"\b(?:never|forb[ia]d\w*|prohibit\w*|ban(?:s|ned)|disallow\w*|avoid\w*|refus\w+|reject\w*|without|instead|necessary|optional|off[- ]limits|need(?:s|ed)?|verb(?:iet|ot)\w*|erlaub\w*|untersagt?"
+    r"\b(?:missing|absent|never|forb[ia]d\w*|prohibit\w*|ban(?:s|ned)|disallow\w*|avoid\w*|refus\w+|reject\w*|without|instead|necessary|optional|off[- ]limits|need(?:s|ed)?|verb(?:iet|ot)\w*|erlaub\w*|untersagt?"
     r"|niemals|jamais|interdi\w+|nunca|prohib\w+)\b",
     re.I,
 )
 #: Contrasts without a negation, and the same with one: "MariaDB over DuckDB", "from DuckDB to MariaDB", "MariaDB replaces DuckDB".
 _CONTRASTS = (
     (re.compile(r"\b((?:choo?se[ns]?|prefer\w*|favou?r\w*|pick(?:s|ed)?|select(?:s|ed)?)\b[^,;.]{1,40}?)\sover\s", re.I), r"\1 instead of "),
-    (re.compile(r"\b((?:switch|mov|migrat|chang)\w*)\s+(?:\w+\s+)?from\s+(.{2,40}?)\s+to\s+(.+)", re.I), r"\1 to \3 instead of \2"),
+    (re.compile(r"\b((?:switch|mov|migrat|chang)\w*)\s+(?:\w+\s+){0,4}from\s+(.{2,40}?)\s+to\s+(.+)", re.I), r"\1 to \3 instead of \2"),
     (re.compile(r"(.+?)\s+(?:(?:is|are|was|were|has been|have been)\s+)?replaced (?:by|with)\s+(.+)", re.I), r"\2 instead of \1"),
     (re.compile(r"\breplac(?:es|ed|ing)\b", re.I), "instead of"),
     (re.compile(r"\b(?:left|kept|stay(?:s|ed)?|remain(?:s|ed)?)\s+(?:completely\s+)?(?:alone|untouched|unchanged|as (?:it|they) (?:was|were|is|are))", re.I), "not changed"),
@@ -98,7 +101,7 @@ def split_clauses(sentence: str) -> list[str]:
 @lru_cache(2_048)
 def read_phrases(text: str) -> tuple[Phrase, ...]:
     """Return the phrases of a text that have words."""
-    text = text.replace("()", "")
+    text = _hide_options(text.replace("()", ""))
     for pattern, contrast in _CJK_CONTRASTS:
         text = pattern.sub(contrast, text)
     text = _NONE.sub("no ", text)
@@ -110,18 +113,29 @@ def read_phrases(text: str) -> tuple[Phrase, ...]:
 
 def is_denied(before: str, clause: str) -> bool:
     """Whether a word is denied, by the text before it in its clause or by the clause."""
+    clause, before = _hide_options(clause), _hide_options(before)
     clause, before = NO_NEGATION.sub(" ", clause), NO_NEGATION.sub(" ", before)
     return bool(DENIED_CLAUSE.search(clause)) != (len(DENIAL.findall(before)) % 2 == 1)
 
 
+def _hide_options(text: str) -> str:
+    """Blank out what is no negation: the "no" of an option (`--no-cache`), and that of Portuguese, which is "in the"."""
+    text = _OPTION.sub(" option ", text)
+    return _PORTUGUESE_IN.sub("em", text) if find_language(text) == "pt" else text
+
+
+_OPTION = re.compile(r"(?<![\w-])--?no-[\w-]+", re.I)
+_PORTUGUESE_IN = re.compile(r"\bno\b(?=\s+[^\W\d_])", re.I)
+
+
 def hide_stance(text: str) -> str:
     """Blank out the words that demand, allow, forbid or deny. They are compared by what they do, not as words."""
-    return _STANCE.sub(" ", _MODAL.sub(" ", text))
+    return DENIAL.sub(" ", _STANCE.sub(" ", _MODAL.sub(" ", text)))
 
 
 def _clause_phrases(clause: str) -> Iterable[Phrase]:
     clause = NO_NEGATION.sub(" ", clause)
-    clause = _write_contrast(clause)
+    clause = write_contrast(clause)
     if found := OPTIONAL.search(clause):
         yield _phrase(clause.replace(found[0], " "), False, True)
         return
@@ -135,7 +149,7 @@ def _clause_phrases(clause: str) -> Iterable[Phrase]:
     yield from _parts_between(clause, inner, denied)
 
 
-def _write_contrast(clause: str) -> str:
+def write_contrast(clause: str) -> str:
     """Write a contrast without a negation as one with it: "MariaDB over DuckDB" as "MariaDB instead of DuckDB"."""
     for pattern, contrast in _CONTRASTS:
         clause = pattern.sub(contrast, clause)
@@ -209,7 +223,7 @@ def find_opposite(said: Sequence[Phrase], recorded: Sequence[Phrase], least: flo
         same = max((_share(phrase, one) for one in recorded if _agrees(phrase, one)), default=0.0)
         against = [one for one in recorded if not _agrees(phrase, one) and _refuses(phrase, one)]
         opposite = max((max(_share(phrase, one), _share_of_short(phrase, one)) for one in against), default=0.0)
-        if opposite >= least and opposite > same:
+        if opposite >= (1 if len(phrase.words) < _SHORT else least) and opposite > same:
             return phrase
     return None
 
@@ -276,7 +290,7 @@ def _agrees(phrase: Phrase, other: Phrase) -> bool:
 
 
 _LACKS = re.compile(
-    r"\b(?:missing|absent|lack(?:s|ing)?|unavailable|unknown|invalid|empty|fehl(?:t|en|end\w*)|manqu\w+|falta\w*|ausente)\b|缺|不足|空の",
+    r"\b(?:missing|absent|lack(?:s|ing)?|unavailable|unknown|invalid|empty|unable|refused|fail\w*|remov\w+|delet\w+|dropp?\w*|replac\w+|fehl(?:t|en|end\w*)|manqu\w+|falta\w*|ausente)\b|缺|不足|空の",
     re.I,
 )
 
@@ -315,7 +329,7 @@ def _word_stance(text: str, one: re.Pattern[str], other: re.Pattern[str]) -> fro
     """Return whether a text says the one or the other of two words that rule each other out, clause by clause."""
     return frozenset(
         is_denied(clause[: match.start()], f"{clause[: match.start()]} {clause[match.end() :]}") != is_one
-        for clause in map(_write_contrast, split_clauses(text))
+        for clause in map(write_contrast, split_clauses(text))
         for is_one, word in ((True, one), (False, other))
         if (match := word.search(clause))
     )

@@ -167,7 +167,7 @@ class ActRecord:
         if act.kind == "edit" and _names(path, self.deeds.listed):
             return True
         return self.ground.has_unnamed(act.kind) and any(
-            one.kind == act.kind and not one.denied and _names(path, sentence)
+            one.kind == act.kind and not one.denied and any(same_file(name, path) for name in one.things.files)
             for turn in turns
             for row in self.ground.rows(turn)
             for sentence in split_sentences(self.ground.speech(row)[:_MAX_CHARS])
@@ -202,7 +202,7 @@ class ActRecord:
         name = path.replace("\\", "/").rstrip("/").rsplit("/", 1)[-1]
         folders = [one for one in path.replace("\\", "/").split("/")[:-1] if len(one) > 2]
         return any(
-            re.search(rf"(?<![\w.-]){re.escape(one)}(?![\w.-])", deed.text)
+            re.search(rf"(?<![\w.-]){re.escape(one)}(?![\w.-])", deed.command if kind == "delete" else deed.text)
             for deed in self.deeds.of(kind)
             for one in (name, *(folders[-1:] if kind == "delete" and re.search(r"\s-\w*r", deed.text) else ()))
         )
@@ -216,9 +216,9 @@ class ActRecord:
             if self.ground.has_turn(turn)
             for row in self.ground.rows(turn)
             for sentence in split_sentences(self.ground.speech(row)[:_MAX_CHARS])
-            if _REMOVAL.search(sentence)
+            if REMOVAL.search(sentence)
         )
-        by_command = (one.command for one in self.deeds.runs if not one.failed and _REMOVAL.search(one.command))
+        by_command = (one.command for one in self.deeds.runs if not one.failed and REMOVAL.search(one.command))
         is_named = act.things.code and any(all(code in one for code in act.things.code) for one in by_command)
         if not (is_named or any(told) or any(words & all_stems(one.text) for one in self.deeds.of("delete"))):
             yield "the record shows no such removal"
@@ -293,7 +293,7 @@ def _names(path: str, text: str) -> bool:
     return bool(re.search(rf"(?<![\w.-]){re.escape(path.replace(chr(92), '/').rsplit('/', 1)[-1])}(?![\w-])", text))
 
 
-_REMOVAL = re.compile(
+REMOVAL = re.compile(
     r"\b(?:delet|remov|eras|drop|rm\b|uninstall|lösch|entfern|supprim|elimin|borra)|削除|删除|移除|消して", re.I
 )
 _INSTALL_WORDS = all_stems("installed installation package packages dependency dependencies version globally locally successfully library via pip npm")  # fmt: skip
@@ -381,7 +381,7 @@ _FAILED = re.compile(
 )
 _REFUSED = re.compile(
     r"^\s*(?:!\s*\[(?:remote )?rejected\]|error:|fatal:|remote: (?:error|fatal)|CONFLICT\b|Automatic merge failed|npm ERR!|HTTP [45]\d\d"
-    r"|pull request create failed|GraphQL:|Error:|ERROR:)|\[rejected\]|Permission denied|command not found",
+    r"|pull request create failed|GraphQL:|Error:|ERROR:|Process running with session ID|(?:Output:\s*)?(?:Username|Password) for ')|\[rejected\]|Permission denied|command not found",
     re.MULTILINE,
 )
 
@@ -390,9 +390,10 @@ class RecordedDeed(Struct, frozen=True):
     """A command or call that did something, and what it printed."""
 
     kind: str
-    text: str
+    text: str  # with what it printed
     turn: int
     seq: int
+    command: str = ""
 
 
 class RecordedCheck(Struct, frozen=True):
@@ -458,7 +459,7 @@ def _call_deeds(call: Call, start: CallStart, output: str) -> Iterator[RecordedD
         kinds = list(command_kinds(start.command[:_MAX_CHARS]))
         if kinds and _REFUSED.search(shown):
             return
-        yield from (RecordedDeed(kind, f"{text}\n{shown}", call.turn, call.seq) for kind, text in kinds)
+        yield from (RecordedDeed(kind, f"{text}\n{shown}", call.turn, call.seq, text) for kind, text in kinds)
         return
     words = str(start.input)[:_MAX_CHARS]
     for kind, pattern in _TOOLS.items():

@@ -33,7 +33,7 @@ from everturn.restore.claim_polarity import (
     split_sentences,
 )
 from everturn.restore.claim_relations import find_exchanged, find_other_restriction
-from everturn.restore.evidence import quote_short
+from everturn.restore.evidence import has_quote, quote_short
 from everturn.restore.grounds import Ground, all_stems, stems
 from everturn.text.stance_words import AGREEMENT, REVISION
 from everturn.text.statement_words import LANGUAGE_NAMES
@@ -49,6 +49,7 @@ _LEAST_COMMON = 0.4  # share of the words that a revision has in common with wha
 _MAX_CHARS = 20_000
 _DECIDED = ("key_decisions", "constraints", "primary_task", "high_level_goal", "artifacts")
 _HISTORY = re.compile(r"\b(?:first|initially|originally|at first|earlier|previously|zuerst|zunächst|anfangs|d['’]abord|primero|al principio)\b|最初|当初|起初", re.I)  # fmt: skip
+_UNREAD = ("ru",)  # languages of which only single negations are known, so that two may be one
 SPEECH_WORDS = stems(
     "wants wanted wishes asked asks said says tells told requests requested decided decides decision chose chosen chooses prefers "
     "preferred suggested suggests suggestion proposed proposes proposal recommended recommends insists insisted requires required demands "
@@ -71,9 +72,10 @@ def find_speech_faults(
     ground: Ground, text: str, key: str, turns: list[int], cited: list[MessageRow], foreign: bool = False
 ) -> Iterator[str]:
     """Yield why nobody said so, or somebody said otherwise."""
-    for attribution in find_attributions(text):
-        yield from _attribution_faults(ground, attribution, turns, cited)
-    bare = _FRAME.sub("", _SAYS_WHO.sub(" ", text))
+    for told in find_attributions(text):
+        if not _is_doubtful(ground, told, cited):
+            yield from _attribution_faults(ground, told, turns, cited)
+    bare = FRAME.sub("", _SAYS_WHO.sub(" ", text))
     said = [
         one for one in read_phrases(bare) if not any(one.denied or _is_on_record(act) for act in find_acts(one.text))
     ]
@@ -87,15 +89,30 @@ def find_speech_faults(
     printed = [one for row in cited for one in _sentences_about(words, ground.printed(row))]
     recorded = [phrase for one in (*sentences, *printed) for phrase in read_phrases(one)]
     turned = find_opposite(said, recorded, _LEAST_FOREIGN if foreign else _LEAST_TURNED) if recorded else None
-    if turned is not None and not _last_word_agrees(ground, rows, said, words):
+    if turned is not None and find_language(text) not in _UNREAD and not _last_word_agrees(ground, rows, said, words):
         yield f"the record says the opposite of {quote_short(turned.text or text)}"
     if foreign:
         rules = [one for row in rows if ground.is_person(row) for one in read_phrases(ground.speech(row))]
         if code := find_turned_code(said, text, rules):
             yield f"the record says the opposite of {quote_short(code)}"
     yield from _word_faults(text, sentences, "\n".join(ground.speech(row) for row in rows), key, foreign)
-    if key in _DECIDED and not _HISTORY.search(text):
+    if key in _DECIDED and not _HISTORY.search(text) and find_language(text) not in _UNREAD:
         yield from _revision_faults(ground, said, turns, cited)
+
+
+def find_speech_doubts(ground: Ground, text: str, turns: list[int], cited: list[MessageRow]) -> Iterator[str]:
+    """Yield why it cannot be known whether they said so: they wrote what is cited, in other words, or are said to do, not to say."""
+    for told in find_attributions(text):
+        if _is_doubtful(ground, told, cited):
+            yield from _attribution_faults(ground, told, turns, cited)
+
+
+def _is_doubtful(ground: Ground, told: Attribution, cited: list[MessageRow]) -> bool:
+    """Whether words that are not found are no proof that somebody else said so."""
+    if told.speaker == "person" and any(ground.answers.get(row.seq) == "refusal" for row in cited):
+        return False
+    own = told.speaker == "person" and not told.approves and any(map(ground.is_person, cited))
+    return told.acts or own
 
 
 def _is_on_record(act: ClaimedAct) -> bool:
@@ -241,10 +258,13 @@ def _is_approved(ground: Ground, words: frozenset[str], turns: list[int], cited:
 def _revision_faults(ground: Ground, said: list[Phrase], turns: list[int], cited: list[MessageRow]) -> Iterator[str]:
     last = max((row.seq for row in cited), default=-1)
     words = frozenset[str]().union(*(one.words for one in said))
+    repeated = "\n".join(map(ground.text, cited))  # who repeats what is cited does not revise it
     for row, text in ground.spoken:
         if row.turn < min(turns):
             continue
         for sentence in _sentences_about(words, ground.speech(row) or text):
+            if row not in cited and has_quote(sentence, repeated):
+                continue
             recorded = read_phrases(sentence)
             later = row.seq > last and row.turn >= max(turns)
             denied = find_denied_choice(said, recorded)
@@ -288,8 +308,8 @@ def unknown_names(ground: Ground, text: str) -> list[str]:
 
 
 # --- Who a statement says it comes from: a person, or the agent. The words must then be theirs ---
-_PERSON = r"(?:(?:the\s+)?(?:user|human|person|customer|client|owner|developer)(?:['’]s)?|(?:der|die|vom|des)\s+(?:Nutzer|Benutzer|Anwender)(?:s|in)?|(?:Nutzer|Benutzer|Anwender)(?:in)?|l['’]utilisat(?:eur|rice)|(?:el|la|del|al)\s+usuari[oa]|(?:[oa]|d[oa]|pel[oa]|ao?)\s+usuári[oa]|ユーザー?|用户|用戶|사용자)"  # fmt: skip
-_AGENT = r"(?:(?:the\s+)?(?:agent|assistant|model|AI|bot)(?:['’]s)?|(?:der|die)\s+(?:Agent|Assistent|KI)|l['’](?:agent|assistant)|(?:el|o)\s+(?:agente|as+istente)|에이전트|エージェント|アシスタント|助手|代理)"  # fmt: skip
+_PERSON = r"(?:(?:the\s+)?(?:user|human|person|customer|client|owner|developer)(?:['’]s)?|(?:der|die|vom|des)\s+(?:Nutzer|Benutzer|Anwender)(?:s|in)?|(?:Nutzer|Benutzer|Anwender)(?:in)?|l['’]utilisat(?:eur|rice)|(?:el|la|del|al)\s+usuari[oa]|(?:[oa]|d[oa]|pel[oa]|ao?)\s+usuári[oa]|ユーザー?|用户|用戶|사용자|пользовател(?:ь|я|ем|ю))"  # fmt: skip
+_AGENT = r"(?:(?:the\s+)?(?:agent|assistant|model|AI|bot)(?:['’]s)?|(?:der|die)\s+(?:Agent|Assistent|KI)|l['’](?:agent|assistant)|(?:el|o)\s+(?:agente|as+istente)|에이전트|エージェント|アシスタント|助手|代理|агент(?:а|ом|у)?|ассистент(?:а|ом|у)?)"  # fmt: skip
 _SAYS = (
     r"(?:\s+(?:has|have|had|also|then|first|later|now|explicitly|initially|originally|finally|clearly|hat|a|ha|does|did|do|never|not|n['’]t|would|once|again|still|just)){0,3}"
     r"\s*(?:want|wish|ask|sa(?:id|ys?)\b|told|tell|request|decid|ch[oó]o?se|prefer|suggest|propos|recommend|insist|require|demand|forb[ia]d|prohibit|allow|permit|expect|need|approv|agree|accept|confirm|reject"
@@ -306,7 +326,7 @@ _LATER_PART = re.compile(
     re.I,
 )
 #: "The reviewer considers", "the agent found that": what follows is what was said.
-_FRAME = re.compile(
+FRAME = re.compile(
     r"^(?:(?:the|a)\s+)?(?:(?:code\s+)?review(?:er)?|agent|assistant|model|report|analysis)\s+(?:considers?|thinks?|believes?|finds?|found|conclud(?:es|ed)|says?|said|states?|stated|reports?|reported|notes?|noted)\s+(?:that\s+)?",
     re.I,
 )
@@ -329,13 +349,16 @@ _REQUEST = re.compile(
 _REFUSAL = re.compile(
     r"\b(?:reject|refus|declin|denied|abgelehnt|lehnt|rejet|rechaz|recus|rejeit)|拒绝|拒否|却下|거부", re.I
 )
-#: A person as the subject of a clause, who does something and is not told what to do or has something done to them.
-_SUBJECT = re.compile(
-    rf"^(?:\W|(?:and|but|then|also|later|first|finally|und|et|y|e)\b)*{_PERSON}(?:\s+(?:then|also|later|first|finally|himself|herself|themselves))?"
-    r"(?:(?<=[a-zéà])\s+(?!(?:has|have|had|needs?|must|should|shall|can|could|may|might|will|would|is|are|was|were|gets?|sees?|receives?|muss|soll|kann|wird|doit|peut|debe|puede|tiene|deve|pode|tem)\b)[^\W\d_]{3}"
-    r"|(?<=[^\x00-\x7f])(?!需要|必须|应|可以|能|将|会|の))",
-    re.I,
-)
+_NO_DOING = r"(?:has|have|had|needs?|must|should|shall|can|could|may|might|will|would|is|are|was|were|gets?|sees?|receives?|muss|soll|kann|wird|doit|peut|debe|puede|tiene|deve|pode|tem)\b"
+#: A person or the agent as the subject of a clause, who does something and is not told what to do or has something done to them.
+_SUBJECTS = {
+    who: re.compile(
+        rf"^(?:\W|(?:and|but|then|also|later|first|finally|und|et|y|e)\b)*{name}(?:\s+(?:then|also|later|first|finally|himself|herself|itself|themselves))?"
+        rf"(?:(?<=[a-zéà])\s+(?!{_NO_DOING})[^\W\d_]{{3}}|(?<=[^\x00-\x7f])(?!需要|必须|应|可以|能|将|会|の))",
+        re.I,
+    )
+    for who, name in (("person", _PERSON), ("agent", r"(?:the\s+)?(?:agent|assistant)"))
+}
 _APPROVAL = re.compile(r"\b(?:approv|genehmig|gebilligt|approuv|aprueb|aprob|aprov|agree|accept|confirm|sign(?:ed|s) off|okay(?:ed)?|consent|gave .{0,12}(?:go|ok)|zugestimmt|bestätigt|accepté|aceptó|aprobó)|批准|승인|承認|同意|了承", re.I)  # fmt: skip
 
 
@@ -371,8 +394,8 @@ def find_attributions(text: str) -> list[Attribution]:
         hits = [(match.start(), who) for who, pattern in _PATTERNS.items() if (match := pattern.search(clause))]
         if match := _USER_PATTERN.search(clause):
             hits.append((match.start(), "person"))
-        subject = _SUBJECT.search(clause)
-        who = min(hits)[1] if hits else "person" if subject else ""
+        subject = next((who for who, pattern in _SUBJECTS.items() if pattern.search(clause)), "")
+        who = min(hits)[1] if hits else subject
         if who:
             if _IF_PERSON.search(clause):  # "unless the user says so"
                 continue

@@ -91,6 +91,19 @@ class Ground:
         results = {call.result_seq for call in self._calls.get(row.seq, ())} - {None, row.seq}
         return [row, *filter(None, (self.row(seq) for seq in sorted(filter(None, results))))]
 
+    def with_calls(self, row: MessageRow) -> list[MessageRow]:
+        """Return a message and those with the calls whose results it holds."""
+        return [*filter(None, (self.row(seq) for seq in self._callers.get(row.seq, ()) if seq != row.seq)), row]
+
+    @cached_property
+    def _callers(self) -> dict[int, list[int]]:
+        """The messages with the calls whose results each message holds."""
+        found: dict[int, list[int]] = {}
+        for seq in sorted(self._calls):
+            for result in {call.result_seq for call in self._calls[seq]} - {None}:
+                found.setdefault(result or 0, []).append(seq)
+        return found
+
     def text(self, row: MessageRow) -> str:
         if row.seq not in self._texts:
             self._texts[row.seq] = normalise_quotes(words_of(self._records.message(row)))
@@ -153,6 +166,10 @@ class Ground:
         found = [(one.action, one.seq) for one in self._artifacts.get(turn, ()) if same_file(path, one.path)]
         by_subagents = (one for one in self.state.files.values() if one.by and one.turn == turn)
         return found + [(one.action, one.seq) for one in by_subagents if same_file(path, one.path)]
+
+    def actions(self, turn: int) -> set[str]:
+        """Return what was done to files in a turn."""
+        return {one.action for one in self._artifacts.get(turn, ())}
 
     def calls(self) -> Iterator[tuple[Call, CallStart, str]]:
         """Yield the covered calls with what they were given and what they printed, in order."""
@@ -341,9 +358,7 @@ def turns_named(text: str) -> list[int]:
 def find_named_things(text: str) -> NamedThings:
     """Return the files, code, commits and numbers of a statement without its citations."""
     spans = [span.strip() for span in _CODE.findall(text) if span.strip()]
-    prose = _CODE.sub(" ", text)
-    for pattern in _QUOTES:
-        prose = pattern.sub(" ", prose)  # quotations are looked up as a whole
+    prose = hide_quotes(_CODE.sub(" ", text))  # quotations are looked up as a whole
     files = [span for span in spans if _is_path(span)]
     words = (found[0].rstrip(".") for found in _PATH.finditer(prose) if prose[found.end() : found.end() + 1] != "…")
     files += [word for word in words if _is_path(word)]
@@ -357,11 +372,16 @@ def find_named_things(text: str) -> NamedThings:
     )
 
 
+def hide_quotes(text: str) -> str:
+    """Blank out the quotations of a statement."""
+    for pattern in _QUOTES:
+        text = pattern.sub(" ", text)
+    return text
+
+
 def hide_names(text: str) -> str:
     """Blank out the code, quotations, files, hashes and turns that a statement names."""
-    prose = _CODE.sub(" ", text)
-    for pattern in _QUOTES:
-        prose = pattern.sub(" ", prose)
+    prose = hide_quotes(_CODE.sub(" ", text))
     prose = _PATH.sub(lambda found: " " if _is_path(found[0].rstrip(".")) else found[0], prose)
     return _HASH.sub(lambda found: " " if re.search(r"[a-f]", found[0]) else found[0], _IN_PROSE.sub(" ", prose))
 
@@ -447,5 +467,7 @@ def _is_path(word: str) -> bool:
     if " " in word or "://" in word or _ABBREVIATION.fullmatch(word) or not re.search(r"[A-Za-z]", word):
         return False
     if word.startswith(("/", "./", "../", "~/")) and len(word) > 2:
+        return True
+    if re.match(r"\.[\w-]+/.", word):  # in a hidden folder
         return True
     return bool(_EXTENSION.search(word))
