@@ -5,6 +5,7 @@ The words are those of the session; every statement cites the messages it rests 
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 
 from msgspec import Struct
@@ -25,6 +26,7 @@ from everturn.restore.evidence import (
     saying_statement,
     weight_by_rank,
 )
+from everturn.text.lazy_pattern import lazy_pattern
 from everturn.text.printable import one_line
 
 _ANSWERED = 300
@@ -33,7 +35,11 @@ ENDED = 20  #: weight of what was decided and no longer holds
 _RULES = 1_400
 _ASKED = 240  # cells of a question
 _CHOICE = 400  # of a passage
-_FEW_TOPICS = 3  # words that say what was agreed to
+#: A letter, a number or an option in words, alone or before what it stands for.
+_OPTION_TAKEN = lazy_pattern(
+    r"\W*(?:\d{1,2}|[A-Ha-h])(?!\w)|[^:：]{0,60}\b(?:option|choice|approach|plan|variante?|opción|opção|lösung)\b|[^:：]{0,24}(?:方案|选项|选择|案|オプション)",
+    re.IGNORECASE,
+)
 
 
 def key_decisions(material: StatementMaterial) -> Iterator[DraftStatement]:
@@ -117,8 +123,16 @@ _ALL_ROOM, _MOST_ROOM, _LEAST_ROOM = 6_000, 1_600, 600  # bytes of all passages,
 
 
 def _says_little(one: DecisionState | None) -> bool:
-    """Whether a reply only agrees to a question that does not say what it is about."""
-    return one is not None and one.kind == "agreement" and len(topic_words(one.about)) < _FEW_TOPICS
+    """Whether a reply settles nothing by itself: it neither takes an option nor fills in a form.
+
+    What it lets the agent do next is told by what its turn says was chosen; if that is nothing, it was routine.
+    """
+    return one is not None and one.kind in ("agreement", "answer") and bool(one.about) and not _takes_option(one)
+
+
+def _takes_option(one: DecisionState) -> bool:
+    """Whether a reply names one of several options, or answers numbered questions one by one."""
+    return _OPTION_TAKEN.match(one.text) is not None
 
 
 def _draft_entry(material: StatementMaterial, entry: DecisionEntry, weight: float) -> DraftStatement:
