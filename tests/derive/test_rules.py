@@ -59,12 +59,9 @@ def test_of_the_body_of_a_command_what_was_typed_behind_it_counts(end: str) -> N
     assert rules_in(BODY.format("$ARGUMENTS")) == []
 
 
-def test_of_the_body_of_a_command_the_lists_of_rules_count_too() -> None:
+def test_what_the_body_of_a_command_lists_is_a_rule_of_the_command_and_not_of_the_person() -> None:
     body = BODY.format("Add a ferry.") + "\n\n## Key rules\n\n- Use absolute paths\n- ERROR on a missing pier\n"
-    assert [(one.text, one.kind) for one in find_decisions(body)] == [
-        ("Key rules: Use absolute paths", "command"),
-        ("ERROR on a missing pier", "command"),
-    ]
+    assert rules_in(body) == []
 
 
 def test_a_list_under_a_line_that_demands_is_rules_as_a_whole() -> None:

@@ -376,6 +376,24 @@ def test_a_reply_is_shown_with_the_question_it_answers(archive: Archive, store: 
 
 
 @pytest.mark.parametrize(
+    ("question", "reply"),
+    [
+        ("Shall we begin with the baskets?", "yes let's begin"),
+        ("Did the bell ring this time?", "yes"),
+        ("What would you like to work on?", "the baskets of the shop"),
+    ],
+)
+def test_a_reply_that_takes_no_option_decides_nothing_by_itself(
+    archive: Archive, store: Store, question: str, reply: str
+) -> None:
+    turns = (
+        archive.history.turn("add baskets to the shop page", question),
+        archive.history.turn(reply, "The page is open."),
+    )
+    assert texts(build_document(store, SOURCES, archive.take_in(*turns)), "key_decisions") == []
+
+
+@pytest.mark.parametrize(
     "later", ["is it all done now?", "全部做完了吗", "¿ya está todo listo?", "still the old page here"]
 )
 def test_a_command_is_the_goal_if_nothing_was_ordered_after_it(archive: Archive, store: Store, later: str) -> None:

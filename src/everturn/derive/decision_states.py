@@ -27,7 +27,7 @@ class DecisionState(Struct, frozen=True):
     text: str
     turn: int
     seq: int
-    kind: str  # marker | imperative | list | command | file | choice | answer | commit | pin
+    kind: str  # marker | imperative | list | file | choice | answer | commit | pin
     pinned: bool = False
     about: str = ""  # the question or proposal of the agent that it answers
     about_seq: int = -1

@@ -13,12 +13,11 @@ from __future__ import annotations
 import math
 import re
 import unicodedata
-from collections.abc import Collection, Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from functools import lru_cache
 from itertools import groupby, pairwise, takewhile
 
 from msgspec import Struct
-from msgspec.structs import replace
 
 from everturn.derive.intent import is_role, read_command, word_count
 from everturn.derive.open_sentences import is_question, load_weights, message_marks, sentence_features, sum_weights
@@ -50,7 +49,6 @@ _LONG_TEXT, _MANY_RULES = 800, 3  # characters of a long message, rules of one t
 SHORT, _LONG = "=short", "=long"  # features of messages of either length
 _LEAD_WORDS, _FEW_WORDS = 8, 3  # of the line above a list
 _MIN_RULE = 3  # words of a mild one
-_COMMAND_RULES, _COMMAND_CHARS = 8, 700  # rules of the body of a command, and characters of them
 _MAX_WORDS = 60  # a longer sentence is a story, not a rule
 _ITEM = 300  # characters: a rule is kept with the rest of such a list item
 
@@ -59,7 +57,7 @@ class DecisionMark(Struct, frozen=True):
     """A decision or a constraint, in its original words."""
 
     text: str
-    kind: str  # marker | imperative | list | command | file | choice | answer
+    kind: str  # marker | imperative | list | file | choice | answer
     binds: bool = False  # a constraint, else a decision
     pinned: bool = False
 
@@ -75,8 +73,7 @@ def find_decisions(text: str) -> list[DecisionMark]:
     A line to be remembered and a plain prohibition in a short message always count. In a prompt that a program wrote the patterns decide;
     of the body of a command only what was typed behind the command counts.
     """
-    whole = text.replace("\r\n", "\n") if "\r" in text else text
-    text = _typed_words(whole)
+    text = _typed_words(text.replace("\r\n", "\n") if "\r" in text else text)
     sentences = list(split_sentences(text))
     marks = [sentence_mark(one) for one in sentences]
     is_program = is_role(text) and len(text) > _LONG_TEXT
@@ -86,19 +83,7 @@ def find_decisions(text: str) -> list[DecisionMark]:
         if mark is not None and not mark.binds:
             decided.setdefault(likeness(mark.text), (number, mark, 0.0))
     chosen = [*_choose_rules(list(rules.values())), *list(decided.values())[:MAX_MARKS]]
-    told = [mark for _, mark, _ in sorted(chosen, key=lambda one: one[0])]
-    return told if text is whole else [*told, *_command_rules(whole, {likeness(one.text) for one in told})]
-
-
-def _command_rules(text: str, told: Collection[str]) -> Iterator[DecisionMark]:
-    """Yield the rules that the body of a command lists as such."""
-    sentences, room, number = list(split_sentences(text)), _COMMAND_CHARS, 0
-    for lead, items in _rule_lists(sentences):
-        for at in items:
-            mark = replace(_listed_mark(sentences[at], lead if at == items[0] else ""), kind="command")
-            if number < _COMMAND_RULES and len(mark.text) <= room and likeness(mark.text) not in told:
-                number, room = number + 1, room - len(mark.text)
-                yield mark
+    return [mark for _, mark, _ in sorted(chosen, key=lambda one: one[0])]
 
 
 def find_file_rules(text: str) -> list[DecisionMark]:
@@ -286,10 +271,17 @@ def _lead_features(lead: str) -> Iterator[str]:
 
 def _meaning_features(features: Sequence[str]) -> Iterator[str]:
     """Yield what the words of a sentence mean, in whatever language, and in which order; the words are its first features."""
-    told = _meanings(takewhile(_is_word, features))
+    words = list(takewhile(_is_word, features))
+    told = _meanings(words)
     yield from {f"@{one}": None for one in told}
     yield from {f"@{one} @{two}": None for one, two in zip(["^", *told], [*told, "$"], strict=True)}
     yield from (f"=frame {one}" for one in _frames(told))
+    if any(first in _NOT and second in _HAVE for first, second in pairwise(words)):
+        yield "=frame fails"
+
+
+#: Spanish and Italian: whoever has not done something is told so, and forbidden nothing.
+_NOT, _HAVE = frozenset(("no", "non")), frozenset("he has ha hemos habéis han hai abbiamo avete hanno".split())
 
 
 def _frames(told: Sequence[str]) -> Iterator[str]:

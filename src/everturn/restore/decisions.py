@@ -35,6 +35,7 @@ ENDED = 20  #: weight of what was decided and no longer holds
 _RULES = 1_400
 _ASKED = 240  # cells of a question
 _CHOICE = 400  # of a passage
+_POINTS = lazy_pattern(r"\d{1,2}\. [^\n]{1,200} / \d{1,2}\. ")  # numbered questions that a reply answers
 #: A letter, a number or an option in words, alone or before what it stands for.
 _OPTION_TAKEN = lazy_pattern(
     r"\W*(?:\d{1,2}|[A-Ha-h])(?!\w)|[^:：]{0,60}\b(?:option|choice|approach|plan|variante?|opción|opção|lösung)\b|[^:：]{0,24}(?:方案|选项|选择|案|オプション)",
@@ -132,7 +133,7 @@ def _says_little(one: DecisionState | None) -> bool:
 
 def _takes_option(one: DecisionState) -> bool:
     """Whether a reply names one of several options, or answers numbered questions one by one."""
-    return _OPTION_TAKEN.match(one.text) is not None
+    return (_OPTION_TAKEN.match(one.text) or _POINTS.match(one.about)) is not None
 
 
 def _draft_entry(material: StatementMaterial, entry: DecisionEntry, weight: float) -> DraftStatement:
@@ -151,16 +152,10 @@ def _draft_entry(material: StatementMaterial, entry: DecisionEntry, weight: floa
 
 # --- constraints ---
 def constraints(material: StatementMaterial) -> Iterator[DraftStatement]:
-    """Instructions of a person that hold from then on; those of one message in one entry, which cites the messages that repeat them.
-
-    Of the commands whose text lists rules, the last one counts.
-    """
+    """Instructions of a person that hold from then on; those of one message in one entry, which cites the messages that repeat them."""
     entries: dict[int, list[DecisionState]] = {}
     told = material.state.constraints
-    command = max((max((one.seq, *one.again)) for one in told if one.kind == "command"), default=-1)
     for number, one in enumerate(told):
-        if one.kind == "command" and command not in (one.seq, *one.again):
-            continue
         is_listed = one.status == ACTIVE and not one.pinned
         entries.setdefault(one.seq if is_listed else -2 - number, []).append(one)
     for rank, entry in rank_latest(list(entries.values())):
