@@ -5,7 +5,7 @@ sessions*). There are three sets, none of which shares a repository with another
 
 - `unseen`: 14 sessions of 10 repositories, most of them not in English, collected and read in the evening of 19 November 2026 while nobody
   looked at documents of them. **Nobody may make a rule from this set, nor choose a threshold by it.** What is wrong and missing is not listed.
-- `opened`: 59 sessions of 54 repositories: three earlier sets, each of which was unseen until rules were made from it. Its figures say nothing
+- `opened`: 58 sessions of 53 repositories: three earlier sets, each of which was unseen until rules were made from it. Its figures say nothing
   about sessions that nobody has seen.
 - `whole`: 72 sessions of 72 repositories that `units.json` and `turns.json` were learnt from, open for development. One reader each.
 
