@@ -180,11 +180,12 @@ def _read_deed(line: str) -> Touch | None:
 _MENTION_CHARS = 12_000
 _MAX_MENTIONS = 120  # of one text: a longer listing says little about each
 
-#: The end of a name. Its beginning is searched backwards, which is far cheaper than trying every word.
-_END = lazy_pattern(
-    rf"\.(?:{ENDINGS})(?![\w@/\\*-]|\.\w|\((?!\d))|\b(?:Dockerfile|Makefile|Gemfile|Procfile)\b(?![/.(])"
-    r"|(?<![\w.])\.(?:gitignore|dockerignore)\b(?![/.(])"
-)
+#: The end of a name. Its beginning is searched backwards, which is far cheaper than trying every word. A pattern whose matches all
+#: begin with a point is found several times as fast as one for names without a point too.
+_POINTED = rf"\.(?:(?:{ENDINGS})(?![\w@/\\*-]|\.\w|\((?!\d))|(?:(?<![\w.].)(?:gitignore|dockerignore)\b(?![/.(])))"
+_PLAIN = ("Dockerfile", "Makefile", "Gemfile", "Procfile")
+_END = lazy_pattern(_POINTED)
+_END_OR_PLAIN = lazy_pattern(rf"{_POINTED}|\b(?:{'|'.join(_PLAIN)})\b(?![/.(])")
 _NAME_BACKWARDS = lazy_pattern(r"[\w@.+~/\\-]*(?:(?<=[/\\]):[A-Za-z])?")
 _LONGEST = 200
 #: Endings that are as often members of an object: they count only after a folder.
@@ -196,7 +197,8 @@ _FOREIGN = lazy_pattern(r"(?:^|[/\\])(?:node_modules|\.git|site-packages|__pycac
 def find_mentions(text: str) -> Counter[str]:
     shown = both_ends(text, _MENTION_CHARS)
     found: Counter[str] = Counter()
-    for end in _END.finditer(shown):
+    ends = _END_OR_PLAIN if any(map(shown.__contains__, _PLAIN)) else _END
+    for end in ends.finditer(shown):
         if name := _mentioned_name(shown, end):
             found[name] += 1
     return Counter(dict(found.most_common(_MAX_MENTIONS)))
@@ -284,7 +286,9 @@ def _announced_names(text: str) -> Iterator[tuple[int, int, str]]:
     """Yield the files of a text with their places: those in code, and paths in words."""
     code = [(one.start(1), one.end(1), one[1].lstrip("@")) for one in _CODE_SPAN.finditer(text)]
     words = (
-        (one.end() - len(name), one.end(), name) for one in _END.finditer(text) if (name := _mentioned_name(text, one))
+        (one.end() - len(name), one.end(), name)
+        for one in _END_OR_PLAIN.finditer(text)
+        if (name := _mentioned_name(text, one))
     )
     outside = [one for one in words if not any(start <= one[0] < end for start, end, _ in code)]
     yield from sorted((*(one for one in code if _WHOLE.fullmatch(one[2])), *outside))
