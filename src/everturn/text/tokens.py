@@ -69,6 +69,7 @@ _GAP = re.compile(rb" {2,}")
 #: Keys, hashes and packed bytes as text: a token for every one and a half characters.
 _PACKED = re.compile(r"[A-Za-z0-9+/_-]{64,}={0,2}")
 _HEXADECIMAL = re.compile(r"[0-9a-fA-F-]+")
+_FOREIGN = re.compile(r"[^\x00-\x7f]+")
 _PER_PACKED = 0.68
 
 
@@ -79,7 +80,10 @@ def _character_classes(text: str) -> tuple[bytes, float]:
         text, packed = _take_out_packed(text)
     if text.isascii():
         return text.encode().translate(_ASCII), packed
-    return text.translate(_OTHER).encode("ascii", "replace"), packed
+    classes = bytearray(text.encode("ascii", "replace").translate(_ASCII))
+    for found in _FOREIGN.finditer(text):
+        classes[found.start() : found.end()] = found[0].translate(_OTHER).encode("ascii", "replace")
+    return bytes(classes), packed
 
 
 def _take_out_packed(text: str) -> tuple[str, float]:
