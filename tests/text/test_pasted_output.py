@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from everturn.derive.failures import find_complaint
-from everturn.text.sentences import find_pasted_failure
+from everturn.text.pasted_output import find_pasted_failure
 
 TRACE = """
 quay-1  | Traceback (most recent call last):

@@ -31,8 +31,9 @@ from everturn.derive.open_sentences import load_weights, message_marks, sentence
 from everturn.model.conversation import CallStart
 from everturn.text.diffs import patched_files
 from everturn.text.lazy_pattern import lazy_pattern
+from everturn.text.pasted_output import LONGEST, PastedFailure, find_pasted_failure, is_printed
 from everturn.text.printable import one_line
-from everturn.text.sentences import LONGEST, PastedFailure, Sentence, find_pasted_failure, is_printed, split_sentences
+from everturn.text.sentences import Sentence, split_sentences
 from everturn.text.stance_words import (
     ASKS_WHY,
     BRIEF_CJK,

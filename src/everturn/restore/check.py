@@ -2,7 +2,7 @@
 
 Each turn and message that a sentence cites must exist, each quotation must occur in a cited message, and the files,
 commands, commits and numbers it names must occur in the cited turns. What it says was done must have been done
-(`claim_record`, `claim_endings`), its numbers must belong to the same thing (`claim_counts`), and whoever it says spoke must
+(`claim_record`), its numbers must belong to the same thing (`claim_counts`), and whoever it says spoke must
 have said so, not the opposite (`claim_speech`). What passes all this agrees with the record only if the cited messages account
 for what it says (`claim_accounts`). Of statements that contradict each other only one with clearly better support stays
 (`claim_conflicts`). A sentence without a citation gets that of a mechanical fact that says
@@ -27,10 +27,9 @@ from everturn.restore.claim_counts import (
     find_number_faults,
     find_value_faults,
 )
-from everturn.restore.claim_endings import find_ending_faults
 from everturn.restore.claim_language import find_language, spoken_languages
 from everturn.restore.claim_polarity import split_sentences
-from everturn.restore.claim_record import act_record, record_counts
+from everturn.restore.claim_record import RecordedRun, act_record, command_kinds, has_failed, record_counts
 from everturn.restore.claim_speech import (
     find_speech_doubts,
     find_speech_faults,
@@ -56,10 +55,8 @@ from everturn.text.printable import one_line
 _LEAST_SPOKEN = 0.5  # share of the words beside the quotation of a tool that somebody must say
 _LEAST_LIKENESS = 0.7  # share of them that a fact must contain to say the same
 _LONGEST = 600
-_MOST_ROWS, _LONGEST_COMPARED = (
-    40,
-    20_000,
-)  # messages, and characters of each, in which the support of a statement is looked for
+#: Messages, and characters of each, in which the support of a statement is looked for.
+_MOST_ROWS, _LONGEST_COMPARED = 40, 20_000
 
 #: Sections in which a statement must rest on a message of a person or model, not on the output of a tool.
 _SPOKEN_SECTIONS = ("high_level_goal", "key_decisions", "constraints", "next_steps")
@@ -237,7 +234,7 @@ class _StatementTrial:
             acts = [act for act in acts if act.kind not in ("pass", "fail")]
         self.reasons += _unchanged_files(self.ground, self.turns, acts, things)
         if self.key not in WISHED:
-            self.reasons += find_ending_faults(self.ground, self.parsed.text, acts, self.cited)
+            self.reasons += _find_ending_faults(self.ground, self.parsed.text, acts, self.cited)
         if acts and not self._is_human_quotation():  # a person may ask for what was never done
             self.reasons += act_record(self.ground).find_faults(acts, self.turns, bool(self.key), self.foreign)
 
@@ -400,3 +397,50 @@ def _fact_likeness(fact: Fact, significant: frozenset[str], things: NamedThings,
     if parsed.quotes and all(has_quote(quote, normalise_quotes(fact.text)) for quote in parsed.quotes):
         return 1.0
     return len(significant & stems(fact.text)) / len(significant) if len(significant) > 1 else 0.0
+
+
+# --- success that only a failed run is cited for ---
+_SUCCESSES = ("pass", "push", "merge", "commit", "pr", "tag", "release", "deploy", "install")
+_BROKEN_OFF = re.compile(
+    r"\b(?:interrupted|aborted|turn_aborted|hit your (?:usage )?limit|rate limit|(?:an|the) (?:issue|error|problem) with|may not exist|not found|(?:may|do) not have access|API error)\b",
+    re.I,
+)
+_RUN_CHARS = 4_000
+
+
+def _find_ending_faults(ground: Ground, text: str, acts: list[ClaimedAct], cited: list[MessageRow]) -> Iterator[str]:
+    """Report that something is said to have succeeded whose run, the only thing that is cited, failed or was broken off."""
+    if not cited or any(act.kind == "fail" or act.denied for act in acts):
+        return
+    if not any(act.kind in _SUCCESSES for act in acts):
+        return
+    for row in cited:
+        if row.kind == "notification" and has_failed(ground.text(row)):
+            yield f"message {row.seq + 1} reports a failure"
+            return
+    if all(_is_failure(ground, row) for row in cited):
+        yield f"message {cited[0].seq + 1} reports a failure or an interruption"
+    runs = _runs_meant(ground, acts, {row.seq for row in cited})
+    if runs and all(one.failed for one in runs):
+        yield f"{quote_short(runs[-1].command)} failed in turn {runs[-1].turn + 1}"
+
+
+def _is_failure(ground: Ground, row: MessageRow) -> bool:
+    """Whether a message that nobody wrote says that something failed or was broken off."""
+    if row.origin in ("human", "model") or ground.is_person(row):
+        return False
+    text = ground.text(row)[:_RUN_CHARS]
+    return bool(_BROKEN_OFF.search(text)) if row.origin != "tool" else _has_no_call(ground, row) and has_failed(text)
+
+
+def _has_no_call(ground: Ground, row: MessageRow) -> bool:
+    return not any(row.seq in (one.seq, one.result_seq) for one in act_record(ground).deeds.runs)
+
+
+def _runs_meant(ground: Ground, acts: list[ClaimedAct], seqs: set[int]) -> list[RecordedRun]:
+    """Return the cited runs if they all failed, else those of commands that do what is told."""
+    runs = [one for one in act_record(ground).deeds.runs if one.seq in seqs or one.result_seq in seqs]
+    if all(one.failed for one in runs):
+        return runs
+    kinds = {act.kind for act in acts}
+    return [one for one in runs if kinds & {kind for kind, _ in command_kinds(one.command[:_RUN_CHARS])}]
