@@ -132,8 +132,3 @@ RESTRICTED = lazy_pattern(
     r"\b(?i:only|solely|exclusively|nur|seulement|uniquement|solo|sólo|solamente|somente|apenas|só)\s+(?:(?:in|on|for|by|with|the|to|at|from|im|auf|für|dans|en|sur|pour|la|el|para|em|na|no)\s+){0,2}([A-Z][A-Za-z0-9_.-]{1,30})"
     r"|\b([A-Z][A-Za-z0-9_.-]{1,30})[ -]only\b|([A-Z][A-Za-z0-9_.-]{1,30}|[\u30a1-\u30fa\u30fc]{2,12})\s?[版側]?(?:に|で|は|を)?(?:のみ|だけ)|(?:只|仅|僅)(?:能|可以|会|有|支持)?在?\s?([A-Z][A-Za-z0-9_.-]{1,30})"
 )
-#: Says that something came to a good end.
-ENDED_WELL = _words(
-    r"\b(?:accepted|went through|came through|completed|finished|recovered|restored|delivered|worked|works|succeeded|(?:is|was) accessible|answered|without (?:a |any )?(?:problems?|errors?|issues?|conflicts?)|angenommen|abgeschlossen|fertiggestellt|wiederhergestellt|acceptée?s?|terminée?s?"
-    r"|achevée?s?|récupérée?s?|restaurée?s?|aceptad[oa]s?|completad[oa]s?|terminad[oa]s?|recuperad[oa]s?|aceit[oa]s?|concluíd[oa]s?|finalizad[oa]s?)\b|完了し|完成了|已完成|成功|受け入れられ|被接受|恢复了|復元"
-)
