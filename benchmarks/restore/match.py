@@ -24,6 +24,7 @@ _LEAD = re.compile(
 )
 _CODE = re.compile(r"`([^`\n]+)`")
 _HASH = re.compile(r"\b[0-9a-f]{6,40}\b")
+_DRIVE = re.compile(r"[A-Za-z]:[\\/]")
 _STOP = frozenset(
     "a an the and or but if of to in on at by for with from into as is are was were be been it its this that these those i you we "
     "he she they me my your our their so do does did done not no yes can could should would will shall may might must have has "
@@ -99,7 +100,9 @@ def path_of(statement: Statement) -> str:
 
 
 def same_path(path: str, other: str) -> bool:
-    """Whether one path is the end of the other."""
+    """Whether one path is the end of the other. Drives of Windows do not tell upper from lower case."""
+    if _DRIVE.match(path) or _DRIVE.match(other):
+        path, other = path.lower(), other.lower()
     one, two = _parts(path), _parts(other)
     least = min(len(one), len(two))
     return least > 0 and one[-least:] == two[-least:]

@@ -142,6 +142,7 @@ def test_goals_paths_and_hashes() -> None:
     assert not says_goal([statement("hello there", 0)], places, labelled())
     assert same_path("/home/ann/shop/src/a.py", "./src/a.py") and not same_path("src/a.py", "src/ba.py")
     assert not same_path("", "a.py")
+    assert same_path(r"d:\shop\a.py", "D:/shop/a.py") and not same_path("shop/a.py", "shop/A.py")
     assert same_hash("1a2b3c4", "1a2b3c4d5e") and not same_hash("", "1a2b3c4")
 
 

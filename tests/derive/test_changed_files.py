@@ -11,10 +11,10 @@ from msgspec.structs import replace
 
 from everturn.derive.artifacts import touched_files
 from everturn.derive.changed_files import TreeBefore, advance_files, advance_ran
+from everturn.derive.commits import Commit
 from everturn.derive.file_book import REPORT, SUBAGENT, FileBook, FileState
 from everturn.derive.session_state import SessionState, advance_state
 from everturn.derive.turn_facts import CallFact, Touch, TurnFacts
-from everturn.derive.version_control import Commit
 from everturn.model.conversation import CallEnd, CallStart
 
 

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
+from everturn.derive.file_book import fixes_unnamed_files
 from everturn.derive.file_commands import command_touches, made_folders, staged_files
-from everturn.derive.version_control import fixes_unnamed_files
 
 
 def test_files_staged_after_a_fixer_are_named_by_git_add() -> None:

@@ -5,17 +5,20 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Collection, Iterable, Iterator, Mapping
 
 from msgspec import Struct
 from msgspec.structs import replace
 
 from everturn.derive.artifacts import edited_file, listed_changes, stated_deletions, told_files
+from everturn.derive.file_commands import staged_files
 from everturn.derive.paths import has_ending, is_absolute, is_scratch, same_case
 from everturn.model.conversation import CallStart
 from everturn.text.lazy_pattern import lazy_pattern
 
 SUBAGENT, REPORT = "subagent", "report"  # who says that a file was changed, if no call does
+UNRECORDED = "unrecorded"  # a call says so whose result the transcript does not hold
 _SAID = 300  # characters of a text before an edit that are kept beside a short one
 FOLDER = "folder"  # what gave the name of a folder that was made
 
@@ -194,6 +197,7 @@ class NamelessEdits:
         self.near = self.said = ""  # the file that was read last, and what was said since
         self.calls: list[tuple[str, int]] = []  # the file that is likely meant by each, and its message
         self.deletes = 0
+        self.has_fixed = False
 
     def begin(self, prompt: str) -> None:
         """Start again with a prompt."""
@@ -216,6 +220,15 @@ class NamelessEdits:
         elif start.kind == "shell":
             self.near = ""
 
+    def note_fixer(self, command: str, output: str) -> list[str]:
+        """Return the files that are staged by name after a fixer said that it changed some."""
+        if fixes_unnamed_files(command, output):
+            self.has_fixed = True
+        elif self.has_fixed and (staged := staged_files(command)):
+            self.has_fixed = False
+            return staged
+        return []
+
     def told(
         self,
         answer: tuple[str, int],
@@ -237,3 +250,17 @@ class NamelessEdits:
         for action, path in listed_changes(text) if left or not shows else ():
             if path not in found and path not in changed:
                 yield path, action, seq, "" if left else REPORT
+
+
+_FIXES = lazy_pattern(
+    r"\b(?:lint|format|fmt|prettier|biome|ruff|eslint)\S*[:\s](?:fix|write|format)\b|--(?:fix|write)\b|\b(?:run|make|yarn|pnpm|just) (?:format|fmt)\b"
+)
+_FIXED = lazy_pattern(
+    r"\b(?:fixed|reformatted|formatted) [1-9]\d* files?\b|\b[1-9]\d* files? (?:were )?(?:reformatted|fixed|formatted)\b",
+    re.IGNORECASE,
+)
+
+
+def fixes_unnamed_files(command: str, output: str) -> bool:
+    """Whether a formatter or fixer that was given no files says that it changed some."""
+    return bool(_FIXES.search(command) and _FIXED.search(output))

@@ -1,0 +1,108 @@
+"""Commits whose own output does not show their hash: logs, pushes, counts, and what an answer states."""
+
+from __future__ import annotations
+
+import pytest
+
+from everturn.derive.commits import Commit, LoggedCommit, TurnCommits, find_commits, stated_hashes
+from everturn.derive.file_book import REPORT
+from everturn.derive.session_state import SessionState, advance_state
+from everturn.derive.turn_facts import TurnFacts
+from everturn.model.conversation import CallStart
+
+
+def shell(command: str) -> CallStart:
+    return CallStart("c", "shell", "shell", command=command)
+
+
+def task(prompt: str) -> CallStart:
+    return CallStart("t", "Agent", "task", prompt=prompt)
+
+
+def made(commits: TurnCommits) -> list[tuple[str, str, str]]:
+    return [(one.hash, one.subject, one.by) for one, _ in commits.found()]
+
+
+def test_a_log_behind_a_quiet_commit_proves_it_wherever_the_commit_stands() -> None:
+    command = 'git add .\ngit commit -q -m "Count otters"\ngit commit -q -m "Feed walruses"\ngit log --oneline'
+    output = "bbbb222 Feed walruses\naaaa111 Count otters\n9999999 Begin"
+    found = find_commits(shell(command), output, True)
+    assert [(one.hash, one.subject) for one in found] == [("aaaa111", "Count otters"), ("bbbb222", "Feed walruses")]
+    assert find_commits(shell(command), "9999999 Begin", True) == []
+
+
+def test_the_count_of_changes_is_left_of_a_report_that_was_cut() -> None:
+    call = shell('cd shop; git commit -m "Count otters" 2>&1 | tail -3')
+    report = " 2 files changed, 9 insertions(+), 1 deletion(-)\n create mode 100644 otters.py"
+    assert find_commits(call, report, True) == [Commit("", "Count otters")]
+    assert find_commits(call, "no report", True) == []
+
+
+def test_an_amended_commit_without_a_subject_has_that_of_the_log() -> None:
+    call = shell("git commit -q --amend --no-edit && git log --oneline -1")
+    assert find_commits(call, "aaaa111 Count otters", True) == [Commit("aaaa111", "Count otters", amends=True)]
+
+
+@pytest.mark.parametrize(
+    ("answer", "hashes"),
+    [
+        ("Committed as `1a2b3c4` and pushed.", ["1a2b3c4"]),
+        ("新的 commit hash 是 `1a2b3c4`。", ["1a2b3c4"]),
+        ("Pushed: `9999abc..1a2b3c4` main -> main", ["1a2b3c4"]),
+        ("It broke since commit 1a2b3c4.", []),
+        ("commit 1234567 has no letters", []),
+    ],
+)
+def test_an_answer_states_hashes(answer: str, hashes: list[str]) -> None:
+    assert stated_hashes(answer) == hashes
+
+
+def test_the_answer_behind_a_commit_without_a_hash_gives_it() -> None:
+    commits = TurnCommits()
+    commits.note_unrecorded(shell('git commit -m "Count otters"'), 3, "")
+    commits.hear("Done: commit `1a2b3c4`.", 4)
+    commits.note_unrecorded(shell("git commit --amend --no-edit"), 5, "")
+    commits.hear("Amended, now commit `5d6e7f8` instead of commit `1a2b3c4`.", 6)
+    assert made(commits) == [("1a2b3c4", "Count otters", ""), ("5d6e7f8", "", "")]
+
+
+def test_an_answer_that_states_more_than_was_made_names_nothing() -> None:
+    commits = TurnCommits()
+    commits.note(shell('git commit -q -m "Count otters"'), "", (3, 4), True, "")
+    commits.hear("Between commit 1a2b3c4 and commit 5d6e7f8 the otters were lost.", 5)
+    assert made(commits) == [("", "Count otters", "")]
+
+
+def test_the_answer_about_a_subagent_that_was_to_commit_states_its_commit() -> None:
+    commits = TurnCommits()
+    commits.note(task("Fix the pool, then commit and push."), "All done and pushed.", (3, 4), True, "")
+    commits.hear("All three are done, commit `1a2b3c4` is pushed.", 5)
+    assert made(commits) == [("1a2b3c4", "", REPORT)]
+
+
+def test_an_answer_alone_makes_no_commit() -> None:
+    reviewed, listed = TurnCommits(), TurnCommits()
+    reviewed.note(task("Review the pool."), "Fine.", (3, 4), True, "")
+    reviewed.hear("I looked at commit `1a2b3c4`.", 5)
+    listed.note(task("Fix it and commit."), "Done.", (3, 4), True, "")
+    listed.note(shell("git log --oneline -1"), "1a2b3c4 An old one", (5, 6), True, "")
+    listed.hear("The branch is at commit `1a2b3c4`.", 7)
+    assert made(reviewed) == made(listed) == []
+
+
+def test_a_log_of_a_later_turn_gives_the_hash() -> None:
+    quiet = TurnFacts(turn=0, last_seq=9, commits=((Commit("", "Count otters"), 3),))
+    log = (LoggedCommit("1a2b3c4", "Count otters", 13), LoggedCommit("9999abc", "Begin", 13))
+    state = advance_state(advance_state(SessionState("s", ""), quiet), TurnFacts(turn=1, last_seq=19, logged=log))
+    assert [(one.hash, one.shown) for one in state.commits] == [("1a2b3c4", 13)]
+
+
+def test_an_amended_commit_without_a_subject_keeps_the_one_before() -> None:
+    facts = TurnFacts(
+        turn=0, last_seq=9, commits=((Commit("aaaa111", "Count otters"), 3), (Commit("bbbb222", "", amends=True), 5))
+    )
+    state = advance_state(SessionState("s", ""), facts)
+    assert [(one.hash, one.subject, one.replaced) for one in state.commits] == [
+        ("aaaa111", "Count otters", True),
+        ("bbbb222", "Count otters", False),
+    ]
