@@ -29,7 +29,16 @@ from everturn.derive.file_commands import (
     last_folder,
     reported_files,
 )
-from everturn.derive.paths import ENDINGS, MOST_NAMED, PLAIN_NAMES, has_ending, is_generated, is_result, resolve_path
+from everturn.derive.paths import (
+    ENDINGS,
+    MOST_NAMED,
+    PLAIN_NAMES,
+    has_ending,
+    is_generated,
+    is_result,
+    name_links,
+    resolve_path,
+)
 from everturn.derive.tool_scripts import script_calls
 from everturn.model.conversation import CallEnd, CallStart
 from everturn.text.diffs import patched_files
@@ -312,7 +321,7 @@ def told_files(
     `nameless` has the files announced before them, or the one that was read last. The answer at the end names further ones; if
     there are other edits that name their file (`noted`), only those of which it says that they were changed.
     """
-    text, seq = answer
+    text, seq = name_links(answer[0]), answer[1]
     stated = [path for _, path in stated_changes(text)] if noted else named_files(text)
     told = {path: seq for path in stated if path not in known}
     longer = [*told, *known, *named]
@@ -373,7 +382,7 @@ _UNCHANGED = lazy_pattern(
     r"\s?(?:(?:is|was|were|stays?|remains?|left|bleibt|wurde|ist|reste|est) )?(?:not|unchanged|untouched|nicht|unverändert|inchangée?|sin cambios|は変更し|没有|未)",
     re.IGNORECASE,
 )
-_IN_CODE = lazy_pattern(r"`([\w@.+~/\\:-]{3,300})`")
+_IN_CODE = lazy_pattern(r"`([\w@.+~/\\:-]{3,300}|[A-Za-z]:[\\/][^`\n]{3,300}\.\w{1,8})`")
 _LISTED = lazy_pattern(
     r"^[ \t]*(?:[-*•]|#{1,6}|(?:#{1,6} )?\d{1,3}\.) {1,4}[✅✓ ]{0,3}\**`([\w@.+-]{3,100})`", re.MULTILINE
 )

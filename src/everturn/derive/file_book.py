@@ -20,6 +20,7 @@ from everturn.text.lazy_pattern import lazy_pattern
 SUBAGENT, REPORT = "subagent", "report"  # who says that a file was changed, if no call does
 UNRECORDED = "unrecorded"  # a call says so whose result the transcript does not hold
 _SAID = 300  # characters of a text before an edit that are kept beside a short one
+CallPlace = tuple[int, int]  # the message of a call, and its number there
 FOLDER = "folder"  # what gave the name of a folder that was made
 
 
@@ -195,7 +196,7 @@ class NamelessEdits:
 
     def __init__(self) -> None:
         self.near = self.said = ""  # the file that was read last, and what was said since
-        self.calls: list[tuple[str, int]] = []  # the file that is likely meant by each, and its message
+        self.calls: list[tuple[str, CallPlace]] = []  # the file that is likely meant by each
         self.deletes = 0
         self.has_fixed = False
 
@@ -207,13 +208,13 @@ class NamelessEdits:
         """Take an answer; a short one is kept with what was said before it."""
         self.said = text if len(text) > _SAID else f"{self.said[-_SAID:]}\n{text}"
 
-    def note(self, start: CallStart, seq: int, went_well: bool) -> None:
+    def note(self, start: CallStart, place: CallPlace, went_well: bool) -> None:
         """Take note of a call: an edit that names no file means the one announced, or the one read right before."""
         if start.path and start.kind in ("read", "edit", "create"):
             self.near, self.said = start.path if start.kind == "read" else "", ""
         elif went_well and start.kind in ("edit", "create"):
             self.near = edited_file(start, self.said, self.near)
-            self.calls.append((self.near, seq))
+            self.calls.append((self.near, place))
             self.said = ""
         elif start.kind == "delete" and went_well and not start.path:
             self.deletes += 1
@@ -232,17 +233,17 @@ class NamelessEdits:
     def told(
         self,
         answer: tuple[str, int],
-        changed: Mapping[str, int],
-        edits: Collection[int],
+        changed: Mapping[str, CallPlace],
+        edits: Collection[CallPlace],
         named: Iterable[str],
         shows: bool,
     ) -> Iterator[tuple[str, str, int, str]]:
         """Yield the path, the action, the message and who says so, of the files that calls did not name.
 
-        `changed` has the files that calls name, `edits` the messages of all edits; `shows` if a call showed changes of others.
+        `changed` has the files that calls name, `edits` all edits; `shows` if a call showed changes of others.
         """
         text, seq = answer
-        left = [one for one in self.calls if one[1] not in changed.values()]
+        left = [(path, place[0]) for path, place in self.calls if place not in changed.values()]
         noted = not set(edits).isdisjoint(changed.values())
         found = told_files(left, answer, changed, noted, named) if left else {}
         yield from ((path, "edited", at, "") for path, at in found.items())

@@ -75,6 +75,16 @@ def plain_path(path: str, on_windows: bool = False) -> str:
     return path
 
 
+_FILE_LINK = lazy_pattern(
+    r"\[[^\[\]\n]{1,300}\]\((?:cci:\d{1,3}://)?(file://[^\s()#]{1,1000}?)(?::\d+:\d+-\d+:\d+)?(?:#[^\s()]{0,40})?\)"
+)
+
+
+def name_links(text: str) -> str:
+    """Return a text whose links to files are names in code."""
+    return _FILE_LINK.sub(lambda link: f"`{plain_path(link[1])}`", text) if "file://" in text else text
+
+
 _PRODUCTS = frozenset(
     f"{one}.js" for one in "Node Next Vue Vite Express React Three Nuxt Nest D3 Chart Alpine p5".split()
 )

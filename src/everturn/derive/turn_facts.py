@@ -289,8 +289,8 @@ class _FactCollector:
 
     def _told(self, artifacts: list[Artifact]) -> list[Touch]:
         """Return the files of calls that name none."""
-        changed = {one.path: one.seq for one in artifacts if one.action != "read"}
-        edits = {call.seq for call in self.deeds.values() if call.kind in ("edit", "create")}
+        changed = {one.path: (one.seq, one.idx) for one in artifacts if one.action != "read"}
+        edits = {place for place, call in self.deeds.items() if call.kind in ("edit", "create")}
         shows = any(map(_SHOWS_CHANGES.search, (call.what for call in self.deeds.values())))
         told = self.nameless.told((self.answer.text, self.answer.seq), changed, edits, self.mentions, shows)
         return [Touch(*one) for one in told]
@@ -430,7 +430,7 @@ class _FactCollector:
         if went_well and output and start.kind in ("read", "shell"):
             shown_in = call.seq if call.result_seq is None else call.result_seq
             self.references.add_document(start.path or start.command, output, shown_in)
-        self.nameless.note(start, call.seq, went_well)
+        self.nameless.note(start, (call.seq, call.idx), went_well)
 
     def _add_places(self, call: Call, start: CallStart, output: str) -> None:
         if "mkdir" in start.command:
