@@ -21,6 +21,7 @@ import re
 from collections import Counter
 from collections.abc import Collection, Iterable, Iterator
 
+from everturn.derive.edits import given_text, shell_commands
 from everturn.derive.file_commands import (
     LOG_NAME,
     MAX_CHARS,
@@ -39,7 +40,6 @@ from everturn.derive.paths import (
     name_links,
     resolve_path,
 )
-from everturn.derive.tool_scripts import script_calls
 from everturn.model.conversation import CallEnd, CallStart
 from everturn.text.diffs import patched_files
 from everturn.text.lazy_pattern import lazy_pattern
@@ -67,22 +67,6 @@ def touched_files(call: CallStart, end: CallEnd, output: str) -> list[Touch]:
     return list(dict.fromkeys(found))
 
 
-def shell_commands(call: CallStart) -> list[tuple[str, str]]:
-    """Return the commands of a call, each with its folder: one, or those in a script that calls tools."""
-    if call.command:
-        return [(call.command, "")]
-    given = given_text(call)
-    if "tools" not in given:
-        return [("", "")]
-    return [(text, folder) for _, text, folder in script_calls(given)]
-
-
-def given_text(call: CallStart) -> str:
-    """Return the text that may be a patch or a script: a command, the whole input, or its one argument."""
-    given = call.input.get("input", call.input.get("code")) if isinstance(call.input, dict) else call.input
-    return call.command or (given if isinstance(given, str) else "")
-
-
 _MOVES = lazy_pattern(
     r"^\*\*\* Update File: (.{1,4096}?)[ \t]*\r?\n\*\*\* Move to: (.{1,4096}?)[ \t]*\r?$", re.MULTILINE
 )
@@ -102,17 +86,20 @@ def _patch_touches(text: str, command: str) -> list[Touch]:
 
 
 # --- what a program says it did ---
+#: What generators put into a column before a file: never words of a sentence.
+_COLUMNS = ("append", "force", "insert", "gsub", "prepend")
 _DEEDS = {
     **dict.fromkeys(
         ("wrote", "writing", "created", "creating", "create", "generated", "generating", "saved", "saving", "exported", "copied",
-         "copying"), "created"),
-    **dict.fromkeys(("updated", "updating", "update", "reformatted", "fixing", "fixed", "patched", "rewrote", "modified"), "edited"),
+         "copying", "installed"), "created"),
+    **dict.fromkeys(("updated", "updating", "update", "reformatted", "fixing", "fixed", "patched", "rewrote", "modified", *_COLUMNS), "edited"),
+    "remove": "deleted",
     **dict.fromkeys(("read", "reading", "loaded", "loading"), "read"),
 }  # fmt: skip
 #: An output without any of these tells no deed.
 _DEED_MARKS = (
     "rote ", "rote:", "riting ", "reate", "CREATE ", "reating", "enerat", "aved ", "aved:", "aving ", "xported ", "nflating", "xtracting", "pdat", "UPDATE ", "formatted ",
-    "ixing ", "ixed ", "atched ", "odified ", "Read ", "read ", "eading ", "oaded ", "oading ", "opied ", "opying ",
+    "ixing ", "ixed ", "atched ", "odified ", "Read ", "read ", "eading ", "oaded ", "oading ", "opied ", "opying ", "nstalled ", "  append  ", "  force  ", "  insert  ", "  gsub  ", "  prepend  ", "  remove  ",
 )  # fmt: skip
 _LONGEST_DEED = 600
 _DEED = lazy_pattern(
@@ -176,13 +163,15 @@ def _read_deed(line: str) -> Touch | None:
     if action is None or found is None:
         return None
     verb, path = found["verb"].lower(), found["path"]
-    if verb in ("create", "update") and "bytes)" not in found["tail"] and "  " not in line.strip():
+    is_column = line[:1] == " " and "  " in line.strip()
+    if verb in ("create", "update", "remove", *_COLUMNS) and "bytes)" not in found["tail"] and not is_column:
         return None  # a wish: `Update README.md`
     if (verb == "read" and not found["what"]) or (" " in path and not found["quote"]):
         return None
-    if not has_ending(path) or "@" in path.partition("/")[0]:
-        return None
-    return action, path
+    is_named = has_ending(path) or (is_column and ("." in path[1:] or path.startswith((".", "bin/"))))
+    if verb == "installed":
+        is_named = path[0] in "/~" and found["what"].rstrip().endswith("to")
+    return (action, path) if is_named and "@" not in path.partition("/")[0] else None
 
 
 # --- mentions ---

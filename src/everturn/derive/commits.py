@@ -44,12 +44,13 @@ class Commit(Struct, frozen=True):
     undone: bool = False  # taken back: no commit, but what becomes of an earlier one
     branch: str = ""  # on which its report says it is
     shown: int = -1  # the message that shows its hash, if its call does not
+    root: bool = False  # the first one of its repository
 
 
 _COMMITS = lazy_pattern(r"\bgit\b(?:\s+-[cC]\s+\S+|\s+--?\S+)*\s+(?:commit|merge|revert|cherry-pick|am|rebase)\b")
 _COMMIT = lazy_pattern(r"\bgit\b(?:\s+-[cC]\s+\S+|\s+--?\S+)*\s+commit\b(?!-)")
 _REPORT = lazy_pattern(
-    r"^(?:(?:Output: )?\[(?P<branch>[^\]\n]{1,200}?) (?:\(root-commit\) )?(?P<hash>[0-9a-f]{6,40})\]|Commit (?P<told>[0-9a-f]{7,40})) (?P<subject>.{1,500})",
+    r"^(?:(?:Output: )?\[(?P<branch>[^\]\n]{1,200}?) (?P<root>\(root-commit\) )?(?P<hash>[0-9a-f]{6,40})\]|Commit (?P<told>[0-9a-f]{7,40})) (?P<subject>.{1,500})",
     re.MULTILINE,
 )
 _REBASES = lazy_pattern(r"\bgit\b(?:\s+-[cC]\s+\S+|\s+--?\S+)*\s+(?:rebase|cherry-pick|am)\b")
@@ -75,7 +76,12 @@ def find_commits(start: CallStart, output: str, went_well: bool) -> list[Commit]
     reports = [one for one in _REPORT.finditer(shown) if one["hash"] or start.kind != "shell"]
     found = [
         Commit(
-            one["hash"] or one["told"], one_line(one["subject"], _SUBJECT), amends, rebased, branch=one["branch"] or ""
+            one["hash"] or one["told"],
+            one_line(one["subject"], _SUBJECT),
+            amends,
+            rebased,
+            branch=one["branch"] or "",
+            root=bool(one["root"]),
         )
         for one in reports
     ]

@@ -253,6 +253,14 @@ class NamelessEdits:
                 yield path, action, seq, "" if left else REPORT
 
 
+_IGNORED = lazy_pattern(r"^Added \S{1,60}(?:, \S{1,60}){0,9} to (\.gitignore)\r?$", re.MULTILINE)
+
+
+def noted_files(notice: str) -> list[str]:
+    """Return the files that a client says it changed by itself."""
+    return list(dict.fromkeys(_IGNORED.findall(notice))) if ".gitignore" in notice else []
+
+
 _FIXES = lazy_pattern(
     r"\b(?:lint|format|fmt|prettier|biome|ruff|eslint)\S*[:\s](?:fix|write|format)\b|--(?:fix|write)\b|\b(?:run|make|yarn|pnpm|just) (?:format|fmt)\b"
 )

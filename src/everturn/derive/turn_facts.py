@@ -28,7 +28,7 @@ from everturn.derive.failures import (
     proven_keys,
     proves_anywhere,
 )
-from everturn.derive.file_book import SUBAGENT, UNRECORDED, NamelessEdits
+from everturn.derive.file_book import SUBAGENT, UNRECORDED, NamelessEdits, noted_files
 from everturn.derive.file_commands import made_folders
 from everturn.derive.intent import (
     Revision,
@@ -321,7 +321,9 @@ class _FactCollector:
             self.references.add_body("\n".join(block.text for block in message.blocks), row.seq)
             self.marks += [(mark, row.seq) for block in message.blocks for mark in find_file_rules(block.text)]
         if row.kind == "notice":
-            self.commits.hear_notice("\n".join(block.text for block in message.blocks), row.seq)
+            notice = "\n".join(block.text for block in message.blocks)
+            self.commits.hear_notice(notice, row.seq)
+            self.stated += [Touch(path, "edited", row.seq) for path in noted_files(notice)]
             stops = (find_service_stop(block.text) for block in message.blocks)
             self.stopped = next((Saying(words, row.seq) for words in stops if words), self.stopped)
         prompt = "\n".join(block.text for block in message.blocks if block.field == "prompt" and block.text)
@@ -433,7 +435,7 @@ class _FactCollector:
         self.nameless.note(start, (call.seq, call.idx), went_well)
 
     def _add_places(self, call: Call, start: CallStart, output: str) -> None:
-        if "mkdir" in start.command:
+        if "mkdir" in start.command or "clone" in start.command:
             self.folders += [Touch(f"{path}/", "created", call.seq) for path in made_folders(start.command)]
         if "git" in start.command:
             self.trees += [Touch(path, action, call.seq) for action, path in tree_changes(start.command, output)]
