@@ -49,6 +49,8 @@ def test_an_amended_commit_without_a_subject_has_that_of_the_log() -> None:
         ("Committed as `1a2b3c4` and pushed.", ["1a2b3c4"]),
         ("新的 commit hash 是 `1a2b3c4`。", ["1a2b3c4"]),
         ("Pushed: `9999abc..1a2b3c4` main -> main", ["1a2b3c4"]),
+        ("`9999abc` → `1a2b3c4`, pushed with force", ["1a2b3c4"]),
+        ("Fixed and pushed to `origin/main` (`1a2b3c4`)", ["1a2b3c4"]),
         ("It broke since commit 1a2b3c4.", []),
         ("commit 1234567 has no letters", []),
     ],
@@ -106,3 +108,30 @@ def test_an_amended_commit_without_a_subject_keeps_the_one_before() -> None:
         ("aaaa111", "Count otters", True),
         ("bbbb222", "Count otters", False),
     ]
+
+
+@pytest.mark.parametrize(
+    ("command", "subject"),
+    [
+        ("$text = @'\nCount otters\n\nAll of them.\n'@; git commit -m $text", "Count otters"),
+        ('msg="Count otters"; git commit -m "$msg"', "Count otters"),
+        ("git commit -m $unknown", None),
+    ],
+)
+def test_a_variable_may_hold_the_subject(command: str, subject: str | None) -> None:
+    assert [one.subject for one in find_commits(shell(command), "", True)] == ([subject] if subject else [])
+
+
+def test_a_commit_that_is_tried_again_without_results_is_one() -> None:
+    commits = TurnCommits()
+    commits.note_unrecorded(shell("git commit -m 'Count otters'"), 3, "")
+    commits.note_unrecorded(shell("git commit -am 'Count otters'"), 5, "")
+    commits.hear("Commit `1a2b3c4` is there.", 6)
+    assert made(commits) == [("1a2b3c4", "Count otters", "")]
+
+
+def test_an_answer_may_show_a_commit_as_a_log_does() -> None:
+    commits = TurnCommits()
+    commits.hear("It is there: `1a2b3c4 Count otters`.", 6)
+    assert commits.logged == [LoggedCommit("1a2b3c4", "Count otters", 6)]
+    assert made(commits) == []

@@ -230,19 +230,24 @@ def is_subject(shown: str, subject: str) -> bool:
 
 
 _NUMBER = r"(?=[0-9a-f]{0,39}\d)(?=[0-9a-f]{0,39}[a-f])([0-9a-f]{7,40})\b"
+_ANY_NUMBER = lazy_pattern(rf"(?<![\w-]){_NUMBER}(?!-)")
 _STATED = lazy_pattern(
     rf"\bcommit(?:ted)?(?: (?:sha|hash|id))?\b(?:\*\*)?(?: ?(?:as|is|at|是|为|為|は))?[:=：]?(?:\*\*)?[ \t]{{0,4}}[`(（]{{0,2}}\b{_NUMBER}",
     re.IGNORECASE,
 )
 #: The commits between which a push moved a branch.
-_RANGE = lazy_pattern(rf"\b[0-9a-f]{{7,40}}\.\.\.?{_NUMBER}")
+_RANGE = lazy_pattern(rf"\b[0-9a-f]{{7,40}}`?(?:\.\.\.?| ?(?:→|->) ?)`?{_NUMBER}")
+_PUSHED_AS = lazy_pattern(rf"(?:\bpush(?:ed)?\b|推)[^\n.。]{{0,40}}[(（]`{_NUMBER}`[)）]", re.IGNORECASE)
+#: A hash with its subject, as a log shows them.
+_AS_LOGGED = lazy_pattern(rf"`{_NUMBER}[`:：]{{0,2}} {{1,2}}`?(\S[^\n`]{{2,200}})`")
 
 
 def stated_hashes(answer: str) -> list[str]:
     """Return the hashes that an answer states as those of commits, or as what was pushed."""
     shown = both_ends(answer, MOST_CHARS)
     named = [one for one in _STATED.finditer(shown) if not _OLDER.search(shown, max(0, one.start() - 30), one.start())]
-    return list(dict.fromkeys(one[1].lower() for one in (*named, *_RANGE.finditer(shown))))
+    others = (*_RANGE.finditer(shown), *_PUSHED_AS.finditer(shown))
+    return list(dict.fromkeys(one[1].lower() for one in (*named, *others)))
 
 
 #: One of a list of commits: a hash, a dash and a subject.
@@ -305,20 +310,25 @@ def _commit_subjects(text: str) -> Iterator[str]:
     found = list(islice(_COMMIT.finditer(text), _MOST_COMMITS))
     ends = [one.start() for one in found[1:]] + [len(text)]
     for one, end in zip(found, ends, strict=False):
-        if subject := _commit_subject(text[one.end() : end]):
+        if subject := _commit_subject(text[one.end() : end], text[: one.start()]):
             yield subject
 
 
 _MOST_COMMITS = 40
+#: What a variable of either shell is given.
+_VARIABLE = lazy_pattern(r"\$?\b(\w{1,60})[ \t]{0,4}=[ \t]{0,4}@?[\"'][ \t]{0,4}\r?\n?([^\n\"']{1,500})")
 
 
-def _commit_subject(given: str) -> str:
-    """Return the subject in what is given to a commit; "" if it is not there."""
+def _commit_subject(given: str, before: str) -> str:
+    """Return the subject in what is given to a commit, or in the variable that is; "" if it is not there."""
     if document := _DOCUMENT.search(given):
         return one_line(document[2], _SUBJECT)
     if (message := _MESSAGE.search(given)) is None:
         return ""
     words = message[1][1:-1] if message[1][0] in "\"'" else message[1]
+    if words[:1] == "$" and words[1:2] != "(":
+        values = [one[2] for one in _VARIABLE.finditer(before) if one[1].lower() == words[1:].strip("{}").lower()]
+        words = values[-1] if values else ""
     return one_line(words.lstrip().partition("\n")[0], _SUBJECT)
 
 
@@ -363,8 +373,12 @@ class TurnCommits:
 
     def hear(self, text: str, seq: int) -> None:
         """Take the hashes that an answer states."""
-        if "ommit" in text and (found := stated_hashes(text)):
+        if not _ANY_NUMBER.search(text):
+            return
+        if found := stated_hashes(text):
             self._stated.append((found, seq))
+        for one in islice(_AS_LOGGED.finditer(text), _MOST_COMMITS):
+            self._log(Commit(one[1], one[2]), seq)
 
     def hear_notice(self, text: str, seq: int) -> None:
         """Take what a client says it took back."""
@@ -394,6 +408,8 @@ class TurnCommits:
     def note_unrecorded(self, start: CallStart, seq: int, branch: str) -> None:
         """Take a call that returned, and whose result the transcript does not hold."""
         made = find_commits(start, "", True) or ([Commit("", "", amends=True)] if is_amend(start) else [])
+        again = {one.subject for one in made if one.subject and not one.amends}  # what failed is tried again
+        self.made = [one for one in self.made if one[0].hash or one[0].subject not in again]
         self.made += [(on_branch(one, branch), seq) for one in made]
 
     def found(self) -> list[tuple[Commit, int]]:

@@ -142,9 +142,10 @@ class FileBook(dict[str, FileState]):
                 self.gone[path] = None
 
     def restore_folders(self, path: str) -> None:
-        """Drop the entries of the folders in which a file is written."""
+        """Drop the entries of the folders in which a file is written, also of those that were taken for an edited file."""
         for folder in _folders(path):
-            if folder in self.gone or (folder in self and self[folder].given == FOLDER):
+            known = self.get(folder)
+            if folder in self.gone or (known and (known.given == FOLDER or known.action == "edited")):
                 self.take(folder)
 
     def restore_shown(self, commands: Iterable[tuple[int, str]]) -> None:
