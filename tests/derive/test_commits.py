@@ -31,6 +31,16 @@ def test_a_log_behind_a_quiet_commit_proves_it_wherever_the_commit_stands() -> N
     assert find_commits(shell(command), "9999999 Begin", True) == []
 
 
+def test_a_log_proves_a_merge_with_a_subject_of_its_own() -> None:
+    call = shell('git merge otters -m "Let the otters in"; git log --oneline -2')
+    assert find_commits(call, "aaaa111 Let the otters in\n9999999 Begin", True) == [
+        Commit("aaaa111", "Let the otters in")
+    ]
+    assert find_commits(call, "9999999 Begin", True) == []
+    told = "Merge made by the 'ort' strategy.\n a.py | 2 +-"
+    assert find_commits(shell('git merge x -m "Let the otters in"'), told, True) == [Commit("", "Let the otters in")]
+
+
 def test_the_count_of_changes_is_left_of_a_report_that_was_cut() -> None:
     call = shell('cd shop; git commit -m "Count otters" 2>&1 | tail -3')
     report = " 2 files changed, 9 insertions(+), 1 deletion(-)\n create mode 100644 otters.py"

@@ -49,6 +49,7 @@ class Commit(Struct, frozen=True):
 
 _COMMITS = lazy_pattern(r"\bgit\b(?:\s+-[cC]\s+\S+|\s+--?\S+)*\s+(?:commit|merge|revert|cherry-pick|am|rebase)\b")
 _COMMIT = lazy_pattern(r"\bgit\b(?:\s+-[cC]\s+\S+|\s+--?\S+)*\s+commit\b(?!-)")
+_MERGE = lazy_pattern(r"\bgit\b(?:\s+-[cC]\s+\S+|\s+--?\S+)*\s+merge\b(?!-)")
 _REPORT = lazy_pattern(
     r"^(?:(?:Output: )?\[(?P<branch>[^\]\n]{1,200}?) (?P<root>\(root-commit\) )?(?P<hash>[0-9a-f]{6,40})\]|Commit (?P<told>[0-9a-f]{7,40})) (?P<subject>.{1,500})",
     re.MULTILINE,
@@ -94,14 +95,17 @@ def _quiet_commits(start: CallStart, text: str, shown: str, amends: bool) -> lis
     """Return the commits of a command without a report: those that a log behind them shows, or that certainly were made."""
     subjects = list(_commit_subjects(text))
     logged = logged_commits(start, shown)
-    hashes = [next((one.hash for one in logged if is_subject(one.subject, subject)), "") for subject in subjects]
+    merged = list(_commit_subjects(text, _MERGE))
+    given = [*subjects, *merged]
+    hashes = [next((one.hash for one in logged if is_subject(one.subject, subject)), "") for subject in given]
     if any(hashes):
-        return [Commit(number, subject, amends) for number, subject in zip(hashes, subjects, strict=True) if number]
+        return [Commit(number, subject, amends) for number, subject in zip(hashes, given, strict=True) if number]
     if amends and not subjects and logged and find_head(start, shown) == logged[0]:
         return [replace(logged[0], amends=True)]
     proven = sum(_COMMIT.match(_PROXY.sub("", part)) is not None for part in strip_attempt(text).proven)
     is_told = _COUNT.search(shown) is not None or ("<<" in text and _COMMIT.search(text) is not None)
     certain = subjects[-proven:] if proven else subjects[:1] if is_told else []
+    certain += merged[:1] if "Merge made by" in shown else []
     head = find_head(start, shown)
     if len(certain) == 1 and head is not None and is_subject(head.subject, certain[0]):
         return [Commit(head.hash, certain[0], amends)]
@@ -305,9 +309,9 @@ def _git_command_line(start: CallStart) -> str:
     return "git " + " ".join(word for word in words if isinstance(word, str)).removeprefix("git ")
 
 
-def _commit_subjects(text: str) -> Iterator[str]:
-    """Yield the subjects of the commits of a command line that gives them."""
-    found = list(islice(_COMMIT.finditer(text), _MOST_COMMITS))
+def _commit_subjects(text: str, pattern: re.Pattern[str] = _COMMIT) -> Iterator[str]:
+    """Yield the subjects of the commits of a command line that gives them, or those of what a pattern begins."""
+    found = list(islice(pattern.finditer(text), _MOST_COMMITS))
     ends = [one.start() for one in found[1:]] + [len(text)]
     for one, end in zip(found, ends, strict=False):
         if subject := _commit_subject(text[one.end() : end], text[: one.start()]):
