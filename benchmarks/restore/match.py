@@ -2,7 +2,7 @@
 
 A statement matches a place if it cites the message of the place, or the call that the message answers, and either holds half
 of the content words of the quote or is itself contained in the sentence around the quote. A failure also matches by its
-command. Files match by the end of their path, commits by the beginning of their hash.
+command. Files match by the end of their path, commits by the beginning of their hash, or by their subject where that is what a reader marked.
 """
 
 from __future__ import annotations
@@ -121,6 +121,13 @@ def hash_of(statement: Statement) -> str:
 def same_hash(one: str, other: str) -> bool:
     """Whether two hashes, short or long, are of one commit."""
     return bool(one and other) and (one.startswith(other) or other.startswith(one))
+
+
+def same_commit(statement: Statement, words: str) -> bool:
+    """Whether a statement names the commit of a label, which is its hash, or its subject where no hash is shown."""
+    if _HASH.search(words.lower()):
+        return same_hash(hash_of(statement), words.lower())
+    return bool(words) and words.lower() in statement.text.lower()
 
 
 def has_phrase(document: str, phrase: str) -> bool:
