@@ -99,7 +99,7 @@ _DEEDS = {
 #: An output without any of these tells no deed.
 _DEED_MARKS = (
     "rote ", "rote:", "riting ", "reate", "CREATE ", "reating", "enerat", "aved ", "aved:", "aving ", "xported ", "nflating", "xtracting", "pdat", "UPDATE ", "formatted ",
-    "ixing ", "ixed ", "atched ", "odified ", "Read ", "read ", "eading ", "oaded ", "oading ", "opied ", "opying ", "nstalled ", "  append  ", "  force  ", "  insert  ", "  gsub  ", "  prepend  ", "  remove  ",
+    "ixing ", "ixed ", "atched ", "odified ", "Read ", "read ", "eading ", "oaded ", "oading ", "opied ", "opying ", "odified:", "ompleted:", "ritten ", "nstalled ", "  append  ", "  force  ", "  insert  ", "  gsub  ", "  prepend  ", "  remove  ",
 )  # fmt: skip
 _LONGEST_DEED = 600
 _DEED = lazy_pattern(
@@ -116,6 +116,11 @@ _NOT_DOING = lazy_pattern(
 )
 
 
+#: What was done, behind the thing: `Report saved to out/a.md`, `File modified: /home/ann/a.json [project]`.
+_PASSIVE = lazy_pattern(
+    r"(?:[A-Z][\w-]{1,30} )(?:[\w-]{1,30} ){0,2}(created|modified|written|saved|updated|generated|exported|completed)(?: (?:successfully|to|at|in|as)){0,2}:? {1,3}"
+    r"['\"`]?((?:[A-Za-z]:|\.{0,2})[\\/][^\s'\"`*?$<>|(),;]{1,300}|[\w@+.-]{1,100}(?:/[\w@+.-]{1,100}){1,20})['\"`]?(?: [(\[][^\n]{0,200}[)\]])?[.!]?"
+)
 _FILTERED = lazy_pattern(
     r"\| ?(?:tail|head|e?grep|rg|sed|awk)\b[^|;&\n]{0,400}"
 )  # of an output, which is still its own
@@ -158,6 +163,8 @@ def _read_deeds(output: str) -> Iterator[Touch]:
 def _read_deed(line: str) -> Touch | None:
     words = line.strip(" \t✓✔✅→\r")
     words = words[lead.end() :] if (lead := _LEAD.match(words)) is not None else words
+    if len(words) <= _LONGEST_DEED and (passive := _PASSIVE.fullmatch(words)) is not None and has_ending(passive[2]):
+        return _DEEDS.get(passive[1].lower(), "created"), passive[2]
     action = _DEEDS.get(words.split(None, 1)[0].rstrip(":").lower()) if words and len(words) <= _LONGEST_DEED else None
     found = _DEED.fullmatch(words) if action is not None else None
     if action is None or found is None:

@@ -150,7 +150,7 @@ _OF_CLIENTS = lazy_pattern(
 #: Files that package managers, compilers and systems write beside the sources.
 _BY_TOOLS = lazy_pattern(
     r"(?:^|.*/)(?:package-lock\.json|npm-shrinkwrap\.json|pnpm-lock\.yaml|bun\.lockb?|(?:yarn|uv|poetry|Pipfile|Cargo|Gemfile|composer|flake|deno|mix|pubspec|Podfile)"
-    r"\.lock|go\.sum|Package\.resolved|next-env\.d\.ts|\.DS_Store|\.coverage|\.eslintcache|[^/]+\.(?:tsbuildinfo|pyc|class|o))"
+    r"\.lock|go\.sum|Package\.resolved|next-env\.d\.ts|dependency-reduced-pom\.xml|\.DS_Store|\.coverage|\.eslintcache|[^/]+\.(?:tsbuildinfo|pyc|class|o))"
 )
 
 
