@@ -145,3 +145,48 @@ def test_an_answer_may_show_a_commit_as_a_log_does() -> None:
     commits.hear("It is there: `1a2b3c4 Count otters`.", 6)
     assert commits.logged == [LoggedCommit("1a2b3c4", "Count otters", 6)]
     assert made(commits) == []
+
+
+def test_a_pull_request_does_not_hide_the_commit_of_the_same_command() -> None:
+    output = "[pool 1a2b3c4] Count otters\n 1 file changed\nhttps://github.com/ann/zoo/pull/7\n"
+    found = find_commits(shell('git commit -m "Count otters" && git push && gh pr create --fill'), output, True)
+    assert [(one.hash, one.url) for one in found] == [("1a2b3c4", ""), ("", "https://github.com/ann/zoo/pull/7")]
+
+
+def test_settings_with_spaces_may_stand_before_the_commit() -> None:
+    call = shell('git -c user.name="Ann B" -c user.email=a@b.c -C \'/my zoo\' commit -m "Count otters"')
+    assert [one.hash for one in find_commits(call, "[main 1a2b3c4] Count otters", True)] == ["1a2b3c4"]
+
+
+REPORT_OF_A_SCRIPT = (
+    "> release\n[main 1a2b3c4] Release 4\n Date: Mon May 4 10:00:00 2026\n 2 files changed, 4 insertions(+)"
+)
+
+
+@pytest.mark.parametrize(
+    ("command", "output", "hashes"),
+    [
+        ("./release.sh", REPORT_OF_A_SCRIPT, ["1a2b3c4"]),
+        ("", REPORT_OF_A_SCRIPT, ["1a2b3c4"]),  # the rest of the output of a command that still ran
+        ("npm run release 2>&1 | tail -9", REPORT_OF_A_SCRIPT, ["1a2b3c4"]),
+        ("cat release.log", REPORT_OF_A_SCRIPT, []),
+        ("./release.sh", "[main 1a2b3c4] Release 4", []),
+    ],
+)
+def test_a_report_with_its_count_proves_the_commit_of_any_program(command: str, output: str, hashes: list[str]) -> None:
+    assert [one.hash for one in find_commits(shell(command), output, True)] == hashes
+
+
+@pytest.mark.parametrize(
+    ("command", "line"),
+    [
+        ("git log -1 --format='%h - %s'", "1a2b3c4 - Count otters"),
+        ("git log -1 --format='%h|%s'", "1a2b3c4|Count otters"),
+        ("git branch -v", "* main 1a2b3c4 [ahead 1] Count otters"),
+        ("git log --oneline --decorate", "1a2b3c4 (HEAD -> main) Count otters"),
+    ],
+)
+def test_logs_have_many_forms(command: str, line: str) -> None:
+    commits = TurnCommits()
+    commits.note(shell(command), line, (3, 4), True, "")
+    assert commits.logged[0] == LoggedCommit("1a2b3c4", "Count otters", 4)

@@ -23,6 +23,7 @@ from msgspec.structs import replace
 
 from everturn.derive.failures import strip_attempt
 from everturn.derive.file_book import REPORT, SUBAGENT
+from everturn.derive.file_commands import GIT
 from everturn.derive.tool_scripts import script_calls
 from everturn.model.conversation import CallStart
 from everturn.text.lazy_pattern import lazy_pattern
@@ -47,14 +48,14 @@ class Commit(Struct, frozen=True):
     root: bool = False  # the first one of its repository
 
 
-_COMMITS = lazy_pattern(r"\bgit\b(?:\s+-[cC]\s+\S+|\s+--?\S+)*\s+(?:commit|merge|revert|cherry-pick|am|rebase)\b")
-_COMMIT = lazy_pattern(r"\bgit\b(?:\s+-[cC]\s+\S+|\s+--?\S+)*\s+commit\b(?!-)")
-_MERGE = lazy_pattern(r"\bgit\b(?:\s+-[cC]\s+\S+|\s+--?\S+)*\s+merge\b(?!-)")
+_COMMITS = lazy_pattern(rf"{GIT}(?:commit|merge|revert|cherry-pick|am|rebase)\b")
+_COMMIT = lazy_pattern(rf"{GIT}commit\b(?!-)")
+_MERGE = lazy_pattern(rf"{GIT}merge\b(?!-)")
 _REPORT = lazy_pattern(
-    r"^(?:(?:Output: )?\[(?P<branch>[^\]\n]{1,200}?) (?P<root>\(root-commit\) )?(?P<hash>[0-9a-f]{6,40})\]|Commit (?P<told>[0-9a-f]{7,40})) (?P<subject>.{1,500})",
+    r"^(?:(?:Output: )?[ \t│|>]{0,6}\[(?P<branch>[^\]\n]{1,200}?) (?P<root>\(root-commit\) )?(?P<hash>[0-9a-f]{6,40})\]|Commit (?P<told>[0-9a-f]{7,40})) (?P<subject>.{1,500})",
     re.MULTILINE,
 )
-_REBASES = lazy_pattern(r"\bgit\b(?:\s+-[cC]\s+\S+|\s+--?\S+)*\s+(?:rebase|cherry-pick|am)\b")
+_REBASES = lazy_pattern(rf"{GIT}(?:rebase|cherry-pick|am)\b")
 _MESSAGE = lazy_pattern(r"""(?:^|\s)(?:-[a-z]*m|--message)(?:\s+|=)?("(?:[^"\\]|\\.)*"|'[^']*'|\S+)""")
 _DOCUMENT = lazy_pattern(r"<<-?\s*['\"]?(\w+)['\"]?[^\n]*\n\s*([^\n]{1,500})")
 _DRY = lazy_pattern(r"--dry-run|--no-commit|\s-n\b(?=.*cherry)")
@@ -66,16 +67,24 @@ def find_commits(start: CallStart, output: str, went_well: bool) -> list[Commit]
         return _stated_commits(output) if went_well and is_to_commit(start) else []
     if went_well and start.kind != "shell" and "git" in start.name.lower() and (made := _api_commit(start, output)):
         return [made]
-    text = command_text(start)
-    if went_well and _OPENS.search(text[:MOST_CHARS]):
-        return [Commit("", one[0], url=one[0]) for one in _URL.finditer(both_ends(output, MOST_CHARS))][-1:]
-    if not text or not _COMMITS.search(text[:MOST_CHARS]) or _DRY.search(text[:MOST_CHARS]):
-        return []
-    amends = "--amend" in text
-    shown = both_ends(output, MOST_CHARS)
-    rebased = _REBASES.search(text[:MOST_CHARS]) is not None
+    text, shown = command_text(start)[:MOST_CHARS], both_ends(output, MOST_CHARS)
+    found = _reported_commits(start, text, shown)
+    is_quiet = not found and went_well and start.kind == "shell" and _COMMITS.search(text) is not None
+    if is_quiet and not (_REFUSED.search(shown) or _DRY.search(text)):
+        found = _quiet_commits(start, text, shown, "--amend" in text)
+    if went_well and _OPENS.search(text):
+        found += [Commit("", one[0], url=one[0]) for one in _URL.finditer(shown)][-1:]
+    return found
+
+
+def _reported_commits(start: CallStart, text: str, shown: str) -> list[Commit]:
+    """Return the commits that an output reports: of a command that commits, or else with the count of their changes."""
     reports = [one for one in _REPORT.finditer(shown) if one["hash"] or start.kind != "shell"]
-    found = [
+    if reports and not _COMMITS.search(text):
+        is_own = start.kind == "shell" and not _VIEWS.search(text)
+        reports = [one for one in reports if is_own and one["hash"] and _COUNTED.match(shown, one.end())]
+    amends, rebased = "--amend" in text, _REBASES.search(text) is not None
+    return [
         Commit(
             one["hash"] or one["told"],
             one_line(one["subject"], _SUBJECT),
@@ -86,9 +95,6 @@ def find_commits(start: CallStart, output: str, went_well: bool) -> list[Commit]
         )
         for one in reports
     ]
-    if found or not went_well or start.kind != "shell" or _REFUSED.search(shown):
-        return found
-    return _quiet_commits(start, text, shown, amends)
 
 
 def _quiet_commits(start: CallStart, text: str, shown: str, amends: bool) -> list[Commit]:
@@ -115,6 +121,13 @@ def _quiet_commits(start: CallStart, text: str, shown: str, amends: bool) -> lis
 #: What git counts below the report of a commit.
 _COUNT = lazy_pattern(
     r"^ ?\d{1,6} files? changed(?:, \d{1,9} insertions?\(\+\))?(?:, \d{1,9} deletions?\(-\))?\r?$", re.MULTILINE
+)
+
+
+_COUNTED = lazy_pattern(r"\r?\n(?: (?:Author|Committer|Date): [^\n]{0,200}\n){0,3} \d{1,6} files? changed")
+#: A command that shows what is in a file, or what ran elsewhere.
+_VIEWS = lazy_pattern(
+    r"(?:^|[;&\n]\s{0,4})(?:cat|bat|less|more|head|tail|grep|rg|sed|awk|jq|gh|ssh|curl|docker|kubectl|journalctl|echo|printf|type|Get-Content|Select-String)\b"
 )
 
 
@@ -147,9 +160,9 @@ _OPENS = lazy_pattern(r"\b(?:gh (?:pr|issue)|glab (?:mr|issue)) (?:create|new|me
 _URL = lazy_pattern(r"https://[\w.-]{3,100}/[\w./-]{3,200}/(?:pull|issues|merge_requests)/\d{1,9}\b")
 _PROXY = lazy_pattern(r"^\w{1,20} (?=git )")  # a program in front that passes the command on
 _REFUSED = lazy_pattern(r"nothing to commit|no changes added|Aborting commit|nothing added to commit")
-_LOG = lazy_pattern(r"\bgit\b(?:\s+-[cC]\s+\S+|\s+--?\S+)*\s+(?:log|show|rev-parse|reflog)\b([^;&|\n]{0,200})")
+_LOG = lazy_pattern(rf"{GIT}(?:log|show|rev-parse|reflog|branch(?= -v))\b([^;&|\n]{{0,200}})")
 _ONE_LINE = lazy_pattern(
-    r"^(?:\* )?([0-9a-f]{7,40})(?: \([^()\n]{1,200}\))? (?:HEAD@\{0\}: commit[^:\n]{0,20}: )?(\S.{0,500}?)\r?$",
+    r"^(?:\* )?(?:(?<=\* )[\w./-]{1,100} +)?([0-9a-f]{7,40})(?=[ |:])(?: \([^()\n]{1,200}\)| \[[^\[\]\n]{1,200}\])?(?: ?[|:·–—-])? ?(?:HEAD@\{0\}: commit[^:\n]{0,20}: )?(\S.{0,500}?)\r?$",
     re.MULTILINE,
 )
 _FULL = lazy_pattern(r"^commit ([0-9a-f]{40})\b[^\n]*\n(?:[A-Z]\w+:[^\n]*\n)+\s*\n {4}(\S[^\n]{0,500})", re.MULTILINE)

@@ -448,11 +448,11 @@ _FILE_REPORT = lazy_pattern(
     r"^ ?(?:(create|delete) mode \d{6} (.{1,4096})|rename (.{1,4096}) \(\d{1,3}%\)|patching file (.{1,4096}?)(?: \([^()\n]{0,200}\))?|rm '(.{1,4096})')\r?$",
     re.MULTILINE,
 )
-_GIT = r"\bgit\b(?:\s+-[cC]\s+\S+|\s+--?\S+)*\s+"
+GIT = r"\bgit\b(?:\s+-[cC]\s+(?:[\w.]+=)?(?:\"[^\"\n]*\"|'[^'\n]*'|\S+)|\s+--?\S+)*\s+"
 _BRINGS = lazy_pattern(
-    rf"{_GIT}(?:merge|pull|am|cherry-pick|revert|rebase|checkout|switch|stash|clone|reset|restore|worktree)\b"
+    rf"{GIT}(?:merge|pull|am|cherry-pick|revert|rebase|checkout|switch|stash|clone|reset|restore|worktree)\b"
 )
-_COMMIT = lazy_pattern(rf"{_GIT}commit\b(?!-)")
+_COMMIT = lazy_pattern(rf"{GIT}commit\b(?!-)")
 #: Where the report of a new commit begins, and where that of something else does.
 _SECTION = lazy_pattern(
     r"^(?:(\[[^\]\n]{1,200} [0-9a-f]{6,40}\] )|(?:Updating [0-9a-f]{6,40}\.\.|Fast-forward|Merge made by |Squash commit))",
