@@ -27,7 +27,15 @@ from benchmarks.restore.labels import (
     sentence_around,
 )
 from benchmarks.restore.learn import SENTENCES, TURNS, UNITS, Row, cross_validated, learn
-from benchmarks.restore.match import bare_command, content_words, same_commit, same_hash, same_path, says_goal, says_item
+from benchmarks.restore.match import (
+    bare_command,
+    content_words,
+    same_commit,
+    same_hash,
+    same_path,
+    says_goal,
+    says_item,
+)
 from benchmarks.restore.measuring import Score
 from benchmarks.restore.sections import interval, restored_sessions
 from benchmarks.restore.trial import is_confirmed, summary_text
