@@ -67,7 +67,10 @@ def find_commits(start: CallStart, output: str, went_well: bool) -> list[Commit]
         return _stated_commits(output) if went_well and is_to_commit(start) else []
     if went_well and start.kind != "shell" and "git" in start.name.lower() and (made := _api_commit(start, output)):
         return [made]
-    text, shown = command_text(start)[:MOST_CHARS], both_ends(output, MOST_CHARS)
+    text = command_text(start)[:MOST_CHARS]
+    if "git" not in text and not _OPENS.search(text) and " changed" not in output:
+        return []
+    shown = both_ends(output, MOST_CHARS)
     found = _reported_commits(start, text, shown)
     is_quiet = not found and went_well and start.kind == "shell" and _COMMITS.search(text) is not None
     if is_quiet and not (_REFUSED.search(shown) or _DRY.search(text)):
@@ -79,8 +82,11 @@ def find_commits(start: CallStart, output: str, went_well: bool) -> list[Commit]
 
 def _reported_commits(start: CallStart, text: str, shown: str) -> list[Commit]:
     """Return the commits that an output reports: of a command that commits, or else with the count of their changes."""
+    is_commit = _COMMITS.search(text) is not None
+    if not is_commit and " changed" not in shown:
+        return []
     reports = [one for one in _REPORT.finditer(shown) if one["hash"] or start.kind != "shell"]
-    if reports and not _COMMITS.search(text):
+    if not is_commit:
         is_own = start.kind == "shell" and not _VIEWS.search(text)
         reports = [one for one in reports if is_own and one["hash"] and _COUNTED.match(shown, one.end())]
     amends, rebased = "--amend" in text, _REBASES.search(text) is not None
@@ -247,7 +253,7 @@ def is_subject(shown: str, subject: str) -> bool:
 
 
 _NUMBER = r"(?=[0-9a-f]{0,39}\d)(?=[0-9a-f]{0,39}[a-f])([0-9a-f]{7,40})\b"
-_ANY_NUMBER = lazy_pattern(rf"(?<![\w-]){_NUMBER}(?!-)")
+_CODED = lazy_pattern(r"`[0-9a-f]{7}")
 _STATED = lazy_pattern(
     rf"\bcommit(?:ted)?(?: (?:sha|hash|id))?\b(?:\*\*)?(?: ?(?:as|is|at|是|为|為|は))?[:=：]?(?:\*\*)?[ \t]{{0,4}}[`(（]{{0,2}}\b{_NUMBER}",
     re.IGNORECASE,
@@ -390,7 +396,7 @@ class TurnCommits:
 
     def hear(self, text: str, seq: int) -> None:
         """Take the hashes that an answer states."""
-        if not _ANY_NUMBER.search(text):
+        if "ommit" not in text and not _CODED.search(text):
             return
         if found := stated_hashes(text):
             self._stated.append((found, seq))
