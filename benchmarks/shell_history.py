@@ -15,14 +15,8 @@ import tempfile
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from everturn.derive.version_control import (
-    CommitState,
-    advance_commits,
-    find_branch,
-    find_commits,
-    find_history_changes,
-    on_branch,
-)
+from everturn.derive.commits import find_branch, find_commits, on_branch
+from everturn.derive.version_control import CommitState, advance_commits, find_history_changes
 from everturn.model.conversation import CallStart
 
 _STEPS = range(6, 16)

@@ -59,7 +59,7 @@ IRREGULAR_PARTICIPLES = frozenset(
 #: Files touched by each job before the tree was rearranged, and the share of it that may remain.
 BEFORE = {"sync": 74, "search": 62, "restore": 66, "loop": 60, "page": 59}
 SHARE = 0.75
-#: Modules that came with sections of a restored document since then: each finds one kind of thing that was said (decision 25), names, room for it, how calls ended, or what a request refers to.
+#: Modules that came with sections of a restored document since then: each finds one kind of thing that was said (decision 25), names, room for it, how calls ended, what a request refers to, or commits.
 ADDED = {"restore": 15}
 BARS = {"one importer": 100, "duplicate classes": 0, "-ing/-ed modules": 5}
 

@@ -2,7 +2,7 @@
 
 A statement matches a place if it cites the message of the place, or the call that the message answers, and either holds half
 of the content words of the quote or is itself contained in the sentence around the quote. A failure also matches by its
-command. Files match by the end of their path, commits by the beginning of their hash.
+command. Files match by the end of their path, commits by the beginning of their hash, or by their subject where that is what a reader marked.
 """
 
 from __future__ import annotations
@@ -24,6 +24,7 @@ _LEAD = re.compile(
 )
 _CODE = re.compile(r"`([^`\n]+)`")
 _HASH = re.compile(r"\b[0-9a-f]{6,40}\b")
+_DRIVE = re.compile(r"[A-Za-z]:[\\/]")
 _STOP = frozenset(
     "a an the and or but if of to in on at by for with from into as is are was were be been it its this that these those i you we "
     "he she they me my your our their so do does did done not no yes can could should would will shall may might must have has "
@@ -99,7 +100,9 @@ def path_of(statement: Statement) -> str:
 
 
 def same_path(path: str, other: str) -> bool:
-    """Whether one path is the end of the other."""
+    """Whether one path is the end of the other. Drives of Windows do not tell upper from lower case."""
+    if _DRIVE.match(path) or _DRIVE.match(other):
+        path, other = path.lower(), other.lower()
     one, two = _parts(path), _parts(other)
     least = min(len(one), len(two))
     return least > 0 and one[-least:] == two[-least:]
@@ -118,6 +121,13 @@ def hash_of(statement: Statement) -> str:
 def same_hash(one: str, other: str) -> bool:
     """Whether two hashes, short or long, are of one commit."""
     return bool(one and other) and (one.startswith(other) or other.startswith(one))
+
+
+def same_commit(statement: Statement, words: str) -> bool:
+    """Whether a statement names the commit of a label, which is its hash, or its subject where no hash is shown."""
+    if _HASH.search(words.lower()):
+        return same_hash(hash_of(statement), words.lower())
+    return bool(words) and words.lower() in statement.text.lower()
 
 
 def has_phrase(document: str, phrase: str) -> bool:

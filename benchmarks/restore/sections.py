@@ -34,7 +34,7 @@ from benchmarks.restore.match import (
     has_phrase,
     hash_of,
     path_of,
-    same_hash,
+    same_commit,
     same_path,
     says_goal,
     says_item,
@@ -201,7 +201,7 @@ def _matcher(one: Restored, name: str) -> Callable[[Statement, LabelledItem], bo
     if name == "files":
         return lambda statement, item: same_path(path_of(statement), item.words)
     if name == "commits":
-        return lambda statement, item: same_hash(hash_of(statement), item.words.lower())
+        return lambda statement, item: same_commit(statement, item.words)
     return lambda statement, item: says_item(statement, item, one.labelled)
 
 

@@ -27,7 +27,15 @@ from benchmarks.restore.labels import (
     sentence_around,
 )
 from benchmarks.restore.learn import SENTENCES, TURNS, UNITS, Row, cross_validated, learn
-from benchmarks.restore.match import bare_command, content_words, same_hash, same_path, says_goal, says_item
+from benchmarks.restore.match import (
+    bare_command,
+    content_words,
+    same_commit,
+    same_hash,
+    same_path,
+    says_goal,
+    says_item,
+)
 from benchmarks.restore.measuring import Score
 from benchmarks.restore.sections import interval, restored_sessions
 from benchmarks.restore.trial import is_confirmed, summary_text
@@ -142,7 +150,11 @@ def test_goals_paths_and_hashes() -> None:
     assert not says_goal([statement("hello there", 0)], places, labelled())
     assert same_path("/home/ann/shop/src/a.py", "./src/a.py") and not same_path("src/a.py", "src/ba.py")
     assert not same_path("", "a.py")
+    assert same_path(r"d:\shop\a.py", "D:/shop/a.py") and not same_path("shop/a.py", "shop/A.py")
     assert same_hash("1a2b3c4", "1a2b3c4d5e") and not same_hash("", "1a2b3c4")
+    shown = Statement("`1a2b3c4` Count otters")
+    assert same_commit(shown, "1A2B3C4D") and same_commit(shown, "Count otters")
+    assert not same_commit(shown, "Count walruses") and not same_commit(shown, "")
 
 
 def test_words_of_other_scripts_are_compared_sign_by_sign() -> None:

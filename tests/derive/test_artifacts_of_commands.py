@@ -195,6 +195,13 @@ def test_a_script_that_grows_without_end_is_read_in_bounded_time(script: str) ->
         ("Copied plan template to /shop/specs/plan.md", ["created /shop/specs/plan.md"]),
         ("Wrote to /shop/package.json:\n\n{", ["created /shop/package.json"]),
         ("[OK] Created SKILL.md\nINFO: Updated README.md\n📊 Generated out.csv", ["created SKILL.md", "edited README.md", "created out.csv"]),
+        ("Installed lamp to /home/ann/.tools/lamp\nInstalled 3 packages to cache", ["created /home/ann/.tools/lamp"]),
+        ("      append  .gitignore\n       force  bin/dev\n      create  Procfile.dev\n      create  app/lamps\n   identical  a.py\n      remove  b.py",
+         ["edited .gitignore", "edited bin/dev", "created Procfile.dev", "deleted b.py"]),
+        ("Report saved to out/lamps.md\nFile modified: /home/ann/lamp.json [project: x]\nBackup completed: ./b/a.md",
+         ["created out/lamps.md", "edited /home/ann/lamp.json", "created ./b/a.md"]),
+        ("Nothing saved to disk\nThe plan was written to impress. Files updated: 3", []),
+        ("append b.py to the list\nforce b.py\nremove b.py", []),
         ("✅ Created admin: Ann (ann@shop.com)\n- Update README.md", []),
     ],
 )  # fmt: skip
@@ -218,6 +225,8 @@ LAMPS = "\n".join(f"  inflating: shop/lamps/{number}.py" for number in range(9))
         ("python draw.py", "Saved: plots/1.png\nSaved: plots/2.png", ["created plots/1.png", "created plots/2.png"]),
         ("echo 'lamp' > /tmp/lamp.txt", "", ["created /tmp/lamp.txt"]),
         ("make > /tmp/make.txt", "", []),
+        ("bin/rails db:migrate", "== 2026 AddLamps: migrated (0.01s) ==", ["edited db/schema.rb"]),
+        ("bin/rails db:migrate", "", []),
         ("awk '{print $1}' a.txt > b.txt && mv b.txt src/Makefile", "", ["read a.txt", "created src/Makefile"]),
     ],
 )  # fmt: skip

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import sys
 
+import msgspec
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -11,10 +12,10 @@ from msgspec.structs import replace
 
 from everturn.derive.artifacts import touched_files
 from everturn.derive.changed_files import TreeBefore, advance_files, advance_ran
+from everturn.derive.commits import Commit
 from everturn.derive.file_book import REPORT, SUBAGENT, FileBook, FileState
 from everturn.derive.session_state import SessionState, advance_state
 from everturn.derive.turn_facts import CallFact, Touch, TurnFacts
-from everturn.derive.version_control import Commit
 from everturn.model.conversation import CallEnd, CallStart
 
 
@@ -326,6 +327,18 @@ def test_a_folder_that_the_session_brought_and_removed_was_never_there() -> None
     clone, remove = _ran("git clone https://x/lamp lamps", 1, 0), _ran("rm -rf lamps", 4, 1, ("deleted", "lamps"))
     assert _names("/shop", clone, remove) == []
     assert _names("/shop", _ran("ls lamps", 1, 0), remove) == ["lamps"]
+
+
+def test_what_was_temporary_and_is_removed_was_never_there() -> None:
+    assert _names("/shop", _ran("rm -rf /tmp/lamps", 1, 0, ("deleted", "/tmp/lamps"))) == []
+
+
+def test_the_first_commit_of_a_repository_shows_what_was_there() -> None:
+    task = TurnFacts(0, 2, deeds=(CallFact(1, "Agent paint the lamps", "task", "ok"),))
+    first = _ran("git add . && git commit -m x", 4, 1, ("created", "lamps/a.py"), commits=True)
+    root = msgspec.structs.replace(first, commits=((Commit("1a2b3c4", "x", root=True), 4),))
+    assert _names("/shop", task, first) == ["lamps/a.py"]
+    assert _names("/shop", task, root) == []
 
 
 def test_a_folder_that_is_removed_takes_its_files_with_it() -> None:

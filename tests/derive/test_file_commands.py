@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
+from everturn.derive.file_book import fixes_unnamed_files, noted_files
 from everturn.derive.file_commands import command_touches, made_folders, staged_files
-from everturn.derive.version_control import fixes_unnamed_files
 
 
 def test_files_staged_after_a_fixer_are_named_by_git_add() -> None:
@@ -36,3 +36,21 @@ def test_folders_are_made_by_their_names() -> None:
         "a/y",
     ]
     assert made_folders('mkdir -p "$HOME/x"; echo mkdir z') == []
+
+
+@pytest.mark.parametrize(
+    ("command", "folders"),
+    [
+        ("cd zoo && git clone --depth 1 https://x/ann/lamps.git", ["zoo/lamps"]),
+        ("git clone git@x:ann/lamps ~/tools/lamps/ && ls", ["~/tools/lamps"]),
+        ("git clone https://x/ann/lamps /tmp/lamps", []),
+        ("git clone --mirror $URL", []),
+    ],
+)
+def test_a_clone_makes_a_folder(command: str, folders: list[str]) -> None:
+    assert made_folders(command) == folders
+
+
+def test_a_client_may_change_a_file_by_itself() -> None:
+    assert noted_files("No git repo found\nAdded .agent*, .env to .gitignore\nModel: m") == [".gitignore"]
+    assert noted_files("Add .agent* to .gitignore (recommended)? y") == []

@@ -6,6 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from everturn.derive.commits import find_branch
 from everturn.derive.key_names import (
     KeyName,
     NameCounter,
@@ -16,7 +17,6 @@ from everturn.derive.key_names import (
     name_shape,
     rank_names,
 )
-from everturn.derive.version_control import find_branch
 
 SETTING = NameSetting(messages=40, names=10, first_prompt=0, last_answer=39)
 

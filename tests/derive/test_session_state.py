@@ -8,6 +8,7 @@ from typing import Any
 import msgspec
 import pytest
 
+from everturn.derive.commits import Commit
 from everturn.derive.decisions import DecisionMark
 from everturn.derive.intent import find_revisions
 from everturn.derive.offers import Offer
@@ -20,7 +21,6 @@ from everturn.derive.session_state import (
     unresolved_failures,
 )
 from everturn.derive.turn_facts import CallFact, Saying, Touch, TurnFacts
-from everturn.derive.version_control import Commit
 
 
 def turn(number: int, **facts: Any) -> TurnFacts:

@@ -4,17 +4,17 @@ from __future__ import annotations
 
 import pytest
 
-from everturn.derive.session_state import SessionState, advance_state
-from everturn.derive.turn_facts import TurnFacts
-from everturn.derive.version_control import (
+from everturn.derive.commits import (
     Commit,
     find_commits,
     find_head,
-    find_history_changes,
     find_undone,
     is_rebase,
     name_commits,
 )
+from everturn.derive.session_state import SessionState, advance_state
+from everturn.derive.turn_facts import TurnFacts
+from everturn.derive.version_control import find_history_changes
 from everturn.model.conversation import CallStart
 
 

@@ -5,9 +5,10 @@ from __future__ import annotations
 import pytest
 
 from everturn.derive.artifacts import named_files, stated_changes, told_files
+from everturn.derive.commits import Commit
 from everturn.derive.session_state import SessionState, advance_state
 from everturn.derive.turn_facts import CallFact, FileNamed, Touch, TurnFacts
-from everturn.derive.version_control import Commit, tree_changes
+from everturn.derive.version_control import tree_changes
 
 STATUS = " M src/a.py\n D old.py\n?? new.py\nR  x.py -> y.py\n?? folder/\n M node_modules/z.js\n"
 

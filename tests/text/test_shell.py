@@ -44,6 +44,11 @@ def test_files_written_to_are_kept_apart_from_the_words() -> None:
     ]
 
 
+def test_a_name_in_angle_brackets_is_a_part_of_a_path_that_was_taken_out() -> None:
+    assert words("cd <repo> && cat <home>/a.txt") == [["cd", "<repo>"], ["cat", "<home>/a.txt"]]
+    assert [file.text for file in split_commands("sort <in >out")[0].inputs] == ["in"]
+
+
 def test_files_read_from_are_kept_apart_from_the_words() -> None:
     command = split_commands("cmd a < in.txt 0<'b c' <<< word")[0]
     assert [word.text for word in command.words] == ["cmd", "a"]

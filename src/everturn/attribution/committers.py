@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from msgspec import Struct
 
-from everturn.derive.version_control import find_commits
+from everturn.derive.commits import find_commits
 from everturn.model.archive import Session
 from everturn.sessions.messages import Records, Sources
 from everturn.store.contract import IndexQuery, Store

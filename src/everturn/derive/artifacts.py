@@ -21,6 +21,7 @@ import re
 from collections import Counter
 from collections.abc import Collection, Iterable, Iterator
 
+from everturn.derive.edits import given_text, shell_commands
 from everturn.derive.file_commands import (
     LOG_NAME,
     MAX_CHARS,
@@ -29,8 +30,16 @@ from everturn.derive.file_commands import (
     last_folder,
     reported_files,
 )
-from everturn.derive.paths import ENDINGS, MOST_NAMED, PLAIN_NAMES, has_ending, is_generated, is_result, resolve_path
-from everturn.derive.tool_scripts import script_calls
+from everturn.derive.paths import (
+    ENDINGS,
+    MOST_NAMED,
+    PLAIN_NAMES,
+    has_ending,
+    is_generated,
+    is_result,
+    name_links,
+    resolve_path,
+)
 from everturn.model.conversation import CallEnd, CallStart
 from everturn.text.diffs import patched_files
 from everturn.text.lazy_pattern import lazy_pattern
@@ -58,22 +67,6 @@ def touched_files(call: CallStart, end: CallEnd, output: str) -> list[Touch]:
     return list(dict.fromkeys(found))
 
 
-def shell_commands(call: CallStart) -> list[tuple[str, str]]:
-    """Return the commands of a call, each with its folder: one, or those in a script that calls tools."""
-    if call.command:
-        return [(call.command, "")]
-    given = given_text(call)
-    if "tools" not in given:
-        return [("", "")]
-    return [(text, folder) for _, text, folder in script_calls(given)]
-
-
-def given_text(call: CallStart) -> str:
-    """Return the text that may be a patch or a script: a command, the whole input, or its one argument."""
-    given = call.input.get("input", call.input.get("code")) if isinstance(call.input, dict) else call.input
-    return call.command or (given if isinstance(given, str) else "")
-
-
 _MOVES = lazy_pattern(
     r"^\*\*\* Update File: (.{1,4096}?)[ \t]*\r?\n\*\*\* Move to: (.{1,4096}?)[ \t]*\r?$", re.MULTILINE
 )
@@ -93,17 +86,20 @@ def _patch_touches(text: str, command: str) -> list[Touch]:
 
 
 # --- what a program says it did ---
+#: What generators put into a column before a file: never words of a sentence.
+_COLUMNS = ("append", "force", "insert", "gsub", "prepend")
 _DEEDS = {
     **dict.fromkeys(
         ("wrote", "writing", "created", "creating", "create", "generated", "generating", "saved", "saving", "exported", "copied",
-         "copying"), "created"),
-    **dict.fromkeys(("updated", "updating", "update", "reformatted", "fixing", "fixed", "patched", "rewrote", "modified"), "edited"),
+         "copying", "installed"), "created"),
+    **dict.fromkeys(("updated", "updating", "update", "reformatted", "fixing", "fixed", "patched", "rewrote", "modified", *_COLUMNS), "edited"),
+    "remove": "deleted",
     **dict.fromkeys(("read", "reading", "loaded", "loading"), "read"),
 }  # fmt: skip
 #: An output without any of these tells no deed.
 _DEED_MARKS = (
     "rote ", "rote:", "riting ", "reate", "CREATE ", "reating", "enerat", "aved ", "aved:", "aving ", "xported ", "nflating", "xtracting", "pdat", "UPDATE ", "formatted ",
-    "ixing ", "ixed ", "atched ", "odified ", "Read ", "read ", "eading ", "oaded ", "oading ", "opied ", "opying ",
+    "ixing ", "ixed ", "atched ", "odified ", "Read ", "read ", "eading ", "oaded ", "oading ", "opied ", "opying ", "odified:", "ompleted:", "ritten ", "nstalled ", "  append  ", "  force  ", "  insert  ", "  gsub  ", "  prepend  ", "  remove  ",
 )  # fmt: skip
 _LONGEST_DEED = 600
 _DEED = lazy_pattern(
@@ -120,6 +116,11 @@ _NOT_DOING = lazy_pattern(
 )
 
 
+#: What was done, behind the thing: `Report saved to out/a.md`, `File modified: /home/ann/a.json [project]`.
+_PASSIVE = lazy_pattern(
+    r"(?:[A-Z][\w-]{1,30} )(?:[\w-]{1,30} ){0,2}(created|modified|written|saved|updated|generated|exported|completed)(?: (?:successfully|to|at|in|as)){0,2}:? {1,3}"
+    r"['\"`]?((?:[A-Za-z]:|\.{0,2})[\\/][^\s'\"`*?$<>|(),;]{1,300}|[\w@+.-]{1,100}(?:/[\w@+.-]{1,100}){1,20})['\"`]?(?: [(\[][^\n]{0,200}[)\]])?[.!]?"
+)
 _FILTERED = lazy_pattern(
     r"\| ?(?:tail|head|e?grep|rg|sed|awk)\b[^|;&\n]{0,400}"
 )  # of an output, which is still its own
@@ -162,18 +163,22 @@ def _read_deeds(output: str) -> Iterator[Touch]:
 def _read_deed(line: str) -> Touch | None:
     words = line.strip(" \t✓✔✅→\r")
     words = words[lead.end() :] if (lead := _LEAD.match(words)) is not None else words
+    if len(words) <= _LONGEST_DEED and (passive := _PASSIVE.fullmatch(words)) is not None and has_ending(passive[2]):
+        return _DEEDS.get(passive[1].lower(), "created"), passive[2]
     action = _DEEDS.get(words.split(None, 1)[0].rstrip(":").lower()) if words and len(words) <= _LONGEST_DEED else None
     found = _DEED.fullmatch(words) if action is not None else None
     if action is None or found is None:
         return None
     verb, path = found["verb"].lower(), found["path"]
-    if verb in ("create", "update") and "bytes)" not in found["tail"] and "  " not in line.strip():
+    is_column = line[:1] == " " and "  " in line.strip()
+    if verb in ("create", "update", "remove", *_COLUMNS) and "bytes)" not in found["tail"] and not is_column:
         return None  # a wish: `Update README.md`
     if (verb == "read" and not found["what"]) or (" " in path and not found["quote"]):
         return None
-    if not has_ending(path) or "@" in path.partition("/")[0]:
-        return None
-    return action, path
+    is_named = has_ending(path) or (is_column and ("." in path[1:] or path.startswith((".", "bin/"))))
+    if verb == "installed":
+        is_named = path[0] in "/~" and found["what"].rstrip().endswith("to")
+    return (action, path) if is_named and "@" not in path.partition("/")[0] else None
 
 
 # --- mentions ---
@@ -316,7 +321,7 @@ def told_files(
     `nameless` has the files announced before them, or the one that was read last. The answer at the end names further ones; if
     there are other edits that name their file (`noted`), only those of which it says that they were changed.
     """
-    text, seq = answer
+    text, seq = name_links(answer[0]), answer[1]
     stated = [path for _, path in stated_changes(text)] if noted else named_files(text)
     told = {path: seq for path in stated if path not in known}
     longer = [*told, *known, *named]
@@ -377,7 +382,7 @@ _UNCHANGED = lazy_pattern(
     r"\s?(?:(?:is|was|were|stays?|remains?|left|bleibt|wurde|ist|reste|est) )?(?:not|unchanged|untouched|nicht|unverändert|inchangée?|sin cambios|は変更し|没有|未)",
     re.IGNORECASE,
 )
-_IN_CODE = lazy_pattern(r"`([\w@.+~/\\:-]{3,300})`")
+_IN_CODE = lazy_pattern(r"`([\w@.+~/\\:-]{3,300}|[A-Za-z]:[\\/][^`\n]{3,300}\.\w{1,8})`")
 _LISTED = lazy_pattern(
     r"^[ \t]*(?:[-*•]|#{1,6}|(?:#{1,6} )?\d{1,3}\.) {1,4}[✅✓ ]{0,3}\**`([\w@.+-]{3,100})`", re.MULTILINE
 )

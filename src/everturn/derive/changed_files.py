@@ -3,7 +3,7 @@
 Calls name most files. The rest is told by version control: the report of a commit, or `git status` after the work. Both show
 the changes of everybody, so a file that only they name needs evidence:
 
-- A commit shows what was there to commit. Its files count if a command named them, if files were changed without a name
+- A commit shows what was there to commit, the first one of a repository all that ever was. Its files count if a command named them, if files were changed without a name
   before it (a pattern that covers them, an edit whose transcript has no path), or if a subagent worked whose
   changes nobody noted, and unless they were changed already when the agent began.
 - A status counts for the files that a pattern covers (`sed -i … src/*.go`) and for what a subagent left behind.
@@ -174,14 +174,16 @@ class _FileNames:
         return is_rare or (is_absolute(known) and ("/" in path or self.files.is_root(folder)))
 
     def is_no_loss(self, path: str, seq: int, files: FileBook) -> bool:
-        """Whether what is removed needs no entry: a log, an emptied folder, or a folder that a command of the session brought."""
+        """Whether what is removed needs no entry: a log, an emptied folder, a folder that a command of the session brought, or what is temporary."""
         if path in files:
             return False
         if LOG_NAME.search(path) or files.is_emptied(path):
             files.drop_removed_folders(path)
             return True
         name = path.rsplit("/", 1)[-1]
-        if "." in name or is_scratch(path):
+        if is_scratch(path):
+            return True
+        if "." in name:
             return False
         ran = (*self.tree.ran.commands, *(call.what for call in self.own if call.seq < seq))
         return any(_MAKES.search(one, 0, one.index(name)) for one in ran if name in one)
@@ -258,6 +260,7 @@ class _CommittedFiles:
 
     def __init__(self, facts: TurnFacts, tree: TreeBefore) -> None:
         self.tree, self.seqs = tree, {seq for _, seq in facts.commits}
+        self.roots = {seq for one, seq in facts.commits if one.root}
         self.before, self.own, self.wide = "", list[CallFact](), list[str]()
         if self.seqs:
             self.before = "\n".join(tree.ran.commands)
@@ -282,7 +285,9 @@ class _CommittedFiles:
             return True
         if path in self.tree.before:
             return False
-        return self.unnamed or self.tree.delegated or self.task < touch.seq or matches_any(path, self.wide)
+        if self.unnamed or matches_any(path, self.wide):
+            return True
+        return (self.tree.delegated or self.task < touch.seq) and touch.seq not in self.roots
 
 
 def _lines_with(name: str, text: str) -> Iterator[str]:

@@ -2,8 +2,8 @@
 
 `file_edits` returns one `FileEdit` for each file that a successful call changed: replaced texts, whole files, patches,
 here-documents, literal `sed -i` substitutions, and scripts that write a file. Tools name their arguments in few ways, so
-no tool is named here (see `text.diffs`). `added_lines` returns the lines of an edit that its old text does not have; they
-are what the edit index of an archive holds, hashed.
+no tool is named here (see `text.diffs`). `added_lines` returns the lines of an edit that its old text does not have; they are
+what the edit index of an archive holds, hashed. `shell_commands` returns the commands of a call.
 
 Pure: nothing is read from disk, work is bounded, and nothing raises.
 """
@@ -18,10 +18,9 @@ from typing import Any
 
 from msgspec import Struct
 
-from everturn.derive.artifacts import shell_commands
 from everturn.derive.file_commands import enter_folder
 from everturn.derive.paths import resolve_path
-from everturn.derive.tool_scripts import written_files
+from everturn.derive.tool_scripts import script_calls, written_files
 from everturn.model.conversation import CallEnd, CallStart
 from everturn.text.diffs import EDIT_LISTS, NEW, OLD, PATCH, PATCH_BEGINNINGS, WHOLE, first_text
 from everturn.text.lazy_pattern import lazy_pattern
@@ -69,6 +68,22 @@ def file_edits(start: CallStart, end: CallEnd) -> list[FileEdit]:
     else:
         found = []
     return [one for one in found if one.path and one.changes][:_MOST_EDITS]
+
+
+def shell_commands(call: CallStart) -> list[tuple[str, str]]:
+    """Return the commands of a call, each with its folder: one, or those in a script that calls tools."""
+    if call.command:
+        return [(call.command, "")]
+    given = given_text(call)
+    if "tools" not in given:
+        return [("", "")]
+    return [(text, folder) for _, text, folder in script_calls(given)]
+
+
+def given_text(call: CallStart) -> str:
+    """Return the text that may be a patch or a script: a command, the whole input, or its one argument."""
+    given = call.input.get("input", call.input.get("code")) if isinstance(call.input, dict) else call.input
+    return call.command or (given if isinstance(given, str) else "")
 
 
 def added_lines(edit: FileEdit) -> Iterator[list[str]]:

@@ -5,18 +5,22 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Collection, Iterable, Iterator, Mapping
 
 from msgspec import Struct
 from msgspec.structs import replace
 
 from everturn.derive.artifacts import edited_file, listed_changes, stated_deletions, told_files
+from everturn.derive.file_commands import staged_files
 from everturn.derive.paths import has_ending, is_absolute, is_scratch, same_case
 from everturn.model.conversation import CallStart
 from everturn.text.lazy_pattern import lazy_pattern
 
 SUBAGENT, REPORT = "subagent", "report"  # who says that a file was changed, if no call does
+UNRECORDED = "unrecorded"  # a call says so whose result the transcript does not hold
 _SAID = 300  # characters of a text before an edit that are kept beside a short one
+CallPlace = tuple[int, int]  # the message of a call, and its number there
 FOLDER = "folder"  # what gave the name of a folder that was made
 
 
@@ -138,9 +142,10 @@ class FileBook(dict[str, FileState]):
                 self.gone[path] = None
 
     def restore_folders(self, path: str) -> None:
-        """Drop the entries of the folders in which a file is written."""
+        """Drop the entries of the folders in which a file is written, also of those that were taken for an edited file."""
         for folder in _folders(path):
-            if folder in self.gone or (folder in self and self[folder].given == FOLDER):
+            known = self.get(folder)
+            if folder in self.gone or (known and (known.given == FOLDER or known.action == "edited")):
                 self.take(folder)
 
     def restore_shown(self, commands: Iterable[tuple[int, str]]) -> None:
@@ -192,8 +197,9 @@ class NamelessEdits:
 
     def __init__(self) -> None:
         self.near = self.said = ""  # the file that was read last, and what was said since
-        self.calls: list[tuple[str, int]] = []  # the file that is likely meant by each, and its message
+        self.calls: list[tuple[str, CallPlace]] = []  # the file that is likely meant by each
         self.deletes = 0
+        self.has_fixed = False
 
     def begin(self, prompt: str) -> None:
         """Start again with a prompt."""
@@ -203,33 +209,42 @@ class NamelessEdits:
         """Take an answer; a short one is kept with what was said before it."""
         self.said = text if len(text) > _SAID else f"{self.said[-_SAID:]}\n{text}"
 
-    def note(self, start: CallStart, seq: int, went_well: bool) -> None:
+    def note(self, start: CallStart, place: CallPlace, went_well: bool) -> None:
         """Take note of a call: an edit that names no file means the one announced, or the one read right before."""
         if start.path and start.kind in ("read", "edit", "create"):
             self.near, self.said = start.path if start.kind == "read" else "", ""
         elif went_well and start.kind in ("edit", "create"):
             self.near = edited_file(start, self.said, self.near)
-            self.calls.append((self.near, seq))
+            self.calls.append((self.near, place))
             self.said = ""
         elif start.kind == "delete" and went_well and not start.path:
             self.deletes += 1
         elif start.kind == "shell":
             self.near = ""
 
+    def note_fixer(self, command: str, output: str) -> list[str]:
+        """Return the files that are staged by name after a fixer said that it changed some."""
+        if fixes_unnamed_files(command, output):
+            self.has_fixed = True
+        elif self.has_fixed and (staged := staged_files(command)):
+            self.has_fixed = False
+            return staged
+        return []
+
     def told(
         self,
         answer: tuple[str, int],
-        changed: Mapping[str, int],
-        edits: Collection[int],
+        changed: Mapping[str, CallPlace],
+        edits: Collection[CallPlace],
         named: Iterable[str],
         shows: bool,
     ) -> Iterator[tuple[str, str, int, str]]:
         """Yield the path, the action, the message and who says so, of the files that calls did not name.
 
-        `changed` has the files that calls name, `edits` the messages of all edits; `shows` if a call showed changes of others.
+        `changed` has the files that calls name, `edits` all edits; `shows` if a call showed changes of others.
         """
         text, seq = answer
-        left = [one for one in self.calls if one[1] not in changed.values()]
+        left = [(path, place[0]) for path, place in self.calls if place not in changed.values()]
         noted = not set(edits).isdisjoint(changed.values())
         found = told_files(left, answer, changed, noted, named) if left else {}
         yield from ((path, "edited", at, "") for path, at in found.items())
@@ -237,3 +252,25 @@ class NamelessEdits:
         for action, path in listed_changes(text) if left or not shows else ():
             if path not in found and path not in changed:
                 yield path, action, seq, "" if left else REPORT
+
+
+_IGNORED = lazy_pattern(r"^Added \S{1,60}(?:, \S{1,60}){0,9} to (\.gitignore)\r?$", re.MULTILINE)
+
+
+def noted_files(notice: str) -> list[str]:
+    """Return the files that a client says it changed by itself."""
+    return list(dict.fromkeys(_IGNORED.findall(notice))) if ".gitignore" in notice else []
+
+
+_FIXES = lazy_pattern(
+    r"\b(?:lint|format|fmt|prettier|biome|ruff|eslint)\S*[:\s](?:fix|write|format)\b|--(?:fix|write)\b|\b(?:run|make|yarn|pnpm|just) (?:format|fmt)\b"
+)
+_FIXED = lazy_pattern(
+    r"\b(?:fixed|reformatted|formatted) [1-9]\d* files?\b|\b[1-9]\d* files? (?:were )?(?:reformatted|fixed|formatted)\b",
+    re.IGNORECASE,
+)
+
+
+def fixes_unnamed_files(command: str, output: str) -> bool:
+    """Whether a formatter or fixer that was given no files says that it changed some."""
+    return bool(_FIXES.search(command) and _FIXED.search(output))

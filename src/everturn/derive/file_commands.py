@@ -110,6 +110,8 @@ def _brought_files(names: list[str], output: str) -> Iterator[Touch]:
     """Yield the manifest that a package manager changes, and what an archive is unpacked to."""
     if names and names[0] in _MANAGERS and (manifest := _manifest(names)):
         yield "edited", manifest
+    if names and names[0].rpartition("/")[2] in _RAILS and "db:migrate" in names and "migrated (" in output:
+        yield "edited", "db/schema.rb"
     if names and names[0] in UNPACKERS:
         yield from (("created", path) for path in unpacked_files(names, output))
 
@@ -319,6 +321,7 @@ _MANIFESTS = (
     (lazy_pattern(r"(?:flutter|dart) pub (?:add|remove)\b.*"), "pubspec.yaml"),
     (lazy_pattern(r"bundle (?:add|remove)\b.*"), "Gemfile"),
 )  # fmt: skip
+_RAILS = frozenset(("rails", "rake", "bundle"))
 _MANAGERS = frozenset("npm pnpm yarn bun uv poetry pdm cargo go composer flutter dart bundle".split())
 #: Options after which it works in another folder, or everywhere.
 _ELSEWHERE = lazy_pattern(
@@ -335,18 +338,36 @@ def _manifest(names: list[str]) -> str:
 
 
 def made_folders(command: str, start: str = "") -> list[str]:
-    """Return the folders that a command makes by their names."""
+    """Return the folders that a command makes by their names, or clones."""
     folder: str | None = start
     found = []
     for one in split_commands(unfold_script(command[:MAX_CHARS])):
         if one.name in FOLDER_CHANGES:
             folder = enter_folder(folder, one)
+        elif one.name == "git" and [word.text for word in one.words[1:2]] == ["clone"]:
+            found += [
+                resolve_path(folder, path)
+                for path in _cloned([word.text if word.sure else "" for word in one.words[2:]])
+            ]
         elif one.name == "mkdir":
             split = _split_options([word.text if word.sure else "" for word in one.words[1:]], _MKDIR)
             found += [resolve_path(folder, path.rstrip("/")) for path in (split[0] if split else ()) if path]
     return [one for one in found if one and not (has_ending(one) or is_by_tools(one) or is_scratch(f"{one}/"))]
 
 
+def _cloned(words: list[str]) -> list[str]:
+    """Return the folder that a clone makes: as given, or called like the repository."""
+    split = _split_options(words, _CLONE)
+    operands = split[0] if split else []
+    if len(operands) == 2 and all(operands):
+        return [operands[1].rstrip("/")]
+    return [operands[0].rstrip("/").rpartition("/")[2].removesuffix(".git")] if len(operands) == 1 else []
+
+
+_CLONE = _Program(
+    _NO_TOUCH, lazy_pattern(r"--(?:quiet|recursive|recurse-submodules|single-branch|(?:depth|branch)=\S+|progress|verbose)|-[qv]"),
+    lazy_pattern(r"--(?:depth|branch|origin|filter)|-[bo]"),
+)  # fmt: skip
 _MKDIR = _Program(_NO_TOUCH, lazy_pattern(r"-[pv]+|--(?:parents|verbose)|-m\S+|--mode=\S+"), lazy_pattern(r"-m|--mode"))
 
 #: The options that say which file a program creates.
@@ -359,7 +380,7 @@ _TARGETS = {
 _OUT = lazy_pattern(r"--out(?:put)?(?:-?file)?")
 #: A command without any of these certainly touches no file that could be named.
 _TOUCHING = lazy_pattern(
-    rf"[<>]|--out|\b(?:{'|'.join(sorted({re.escape(name.split()[-1]) for name in (*_PROGRAMS, *_TARGETS, *_FIXERS, *_MANAGERS, *UNPACKERS)}))})(?!\w)"
+    rf"[<>]|--out|\b(?:{'|'.join(sorted({re.escape(name.split()[-1]) for name in (*_PROGRAMS, *_TARGETS, *_FIXERS, *_MANAGERS, *_RAILS, *UNPACKERS)}))})(?!\w)"
 )
 
 
@@ -427,11 +448,11 @@ _FILE_REPORT = lazy_pattern(
     r"^ ?(?:(create|delete) mode \d{6} (.{1,4096})|rename (.{1,4096}) \(\d{1,3}%\)|patching file (.{1,4096}?)(?: \([^()\n]{0,200}\))?|rm '(.{1,4096})')\r?$",
     re.MULTILINE,
 )
-_GIT = r"\bgit\b(?:\s+-[cC]\s+\S+|\s+--?\S+)*\s+"
+GIT = r"\bgit\b(?:\s+-[cC]\s+(?:[\w.]+=)?(?:\"[^\"\n]*\"|'[^'\n]*'|\S+)|\s+--?\S+)*\s+"
 _BRINGS = lazy_pattern(
-    rf"{_GIT}(?:merge|pull|am|cherry-pick|revert|rebase|checkout|switch|stash|clone|reset|restore|worktree)\b"
+    rf"{GIT}(?:merge|pull|am|cherry-pick|revert|rebase|checkout|switch|stash|clone|reset|restore|worktree)\b"
 )
-_COMMIT = lazy_pattern(rf"{_GIT}commit\b(?!-)")
+_COMMIT = lazy_pattern(rf"{GIT}commit\b(?!-)")
 #: Where the report of a new commit begins, and where that of something else does.
 _SECTION = lazy_pattern(
     r"^(?:(\[[^\]\n]{1,200} [0-9a-f]{6,40}\] )|(?:Updating [0-9a-f]{6,40}\.\.|Fast-forward|Merge made by |Squash commit))",

@@ -75,6 +75,16 @@ def plain_path(path: str, on_windows: bool = False) -> str:
     return path
 
 
+_FILE_LINK = lazy_pattern(
+    r"\[[^\[\]\n]{1,300}\]\((?:cci:\d{1,3}://)?(file://[^\s()#]{1,1000}?)(?::\d+:\d+-\d+:\d+)?(?:#[^\s()]{0,40})?\)"
+)
+
+
+def name_links(text: str) -> str:
+    """Return a text whose links to files are names in code."""
+    return _FILE_LINK.sub(lambda link: f"`{plain_path(link[1])}`", text) if "file://" in text else text
+
+
 _PRODUCTS = frozenset(
     f"{one}.js" for one in "Node Next Vue Vite Express React Three Nuxt Nest D3 Chart Alpine p5".split()
 )
@@ -140,7 +150,7 @@ _OF_CLIENTS = lazy_pattern(
 #: Files that package managers, compilers and systems write beside the sources.
 _BY_TOOLS = lazy_pattern(
     r"(?:^|.*/)(?:package-lock\.json|npm-shrinkwrap\.json|pnpm-lock\.yaml|bun\.lockb?|(?:yarn|uv|poetry|Pipfile|Cargo|Gemfile|composer|flake|deno|mix|pubspec|Podfile)"
-    r"\.lock|go\.sum|Package\.resolved|next-env\.d\.ts|\.DS_Store|\.coverage|\.eslintcache|[^/]+\.(?:tsbuildinfo|pyc|class|o))"
+    r"\.lock|go\.sum|Package\.resolved|next-env\.d\.ts|dependency-reduced-pom\.xml|\.DS_Store|\.coverage|\.eslintcache|[^/]+\.(?:tsbuildinfo|pyc|class|o))"
 )
 
 

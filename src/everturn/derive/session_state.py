@@ -23,6 +23,7 @@ from everturn.derive.changed_files import (
     first_task,
 )
 from everturn.derive.choices import ChoicePassage
+from everturn.derive.commits import on_branch
 from everturn.derive.decision_states import (
     DecisionState,
     advance_choices,
@@ -43,7 +44,7 @@ from everturn.derive.paths import local_path
 from everturn.derive.plans import PlanItem, fold_plan
 from everturn.derive.pointers import Referent
 from everturn.derive.turn_facts import CallFact, Saying, TurnFacts
-from everturn.derive.version_control import CommitState, advance_commits, on_branch
+from everturn.derive.version_control import CommitState, advance_commits
 
 _NAMES = 2_000  # mentioned files that are remembered
 _MOST_ADMITTED = 40  # sentences of answers that are remembered
@@ -307,9 +308,11 @@ def _new_commands(facts: TurnFacts) -> tuple[CommandState, ...]:
 
 def _update_commits(state: SessionState, facts: TurnFacts) -> tuple[CommitState, ...]:
     """Return the commits after one more turn. What names no branch is on the one that version control named last."""
+    if not (facts.commits or facts.rewrites or facts.logged):
+        return state.commits
     changes = [(replace(one, branch=one.branch or state.branch), seq) for one, seq in facts.rewrites]
     made = [(on_branch(one, state.branch), seq) for one, seq in facts.commits]
-    return advance_commits(state.commits, made, changes, facts.turn)
+    return advance_commits(state.commits, made, changes, facts.turn, facts.logged)
 
 
 # --- failures ---

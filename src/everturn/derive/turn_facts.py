@@ -14,7 +14,7 @@ from posixpath import basename
 from msgspec import Struct
 from msgspec.structs import replace
 
-from everturn.derive.artifacts import find_mentions, stated_changes
+from everturn.derive.artifacts import find_mentions, stated_changes, touched_files
 from everturn.derive.call_results import (
     CheckResult,
     find_admissions,
@@ -24,10 +24,11 @@ from everturn.derive.call_results import (
     proven_commands,
 )
 from everturn.derive.choices import ChoicePassage, Spoken, SpokenTurn, find_announcements, find_choices, find_proposed
+from everturn.derive.commits import Commit, LoggedCommit, TurnCommits, command_text, find_branch
 from everturn.derive.decisions import LONGEST, DecisionMark, find_decisions, find_file_rules, likeness
 from everturn.derive.failures import Complaint, attempt_keys, call_outcome, hear_report, proven_keys, proves_anywhere
-from everturn.derive.file_book import SUBAGENT, NamelessEdits
-from everturn.derive.file_commands import made_folders, staged_files
+from everturn.derive.file_book import SUBAGENT, UNRECORDED, NamelessEdits, noted_files
+from everturn.derive.file_commands import made_folders
 from everturn.derive.intent import Revision, command_words, find_revisions, goal_words, is_role, read_command
 from everturn.derive.key_names import KeyName, NameCounter, call_label, given_texts
 from everturn.derive.marker_lines import MarkerLine, find_marker_lines
@@ -59,21 +60,12 @@ from everturn.derive.plans import (
 )
 from everturn.derive.pointers import ReferenceFinder, Referent
 from everturn.derive.version_control import (
-    Commit,
     HistoryChange,
-    find_branch,
-    find_commits,
-    find_head,
     find_history_changes,
-    find_undone,
-    fixes_unnamed_files,
-    is_rebase,
-    name_commits,
-    on_branch,
     tree_changes,
 )
 from everturn.model.archive import Artifact, Call, MessageRow, Step, Turn
-from everturn.model.conversation import Block, CallStart, Message
+from everturn.model.conversation import Block, CallEnd, CallStart, Message
 from everturn.text.lazy_pattern import lazy_pattern
 from everturn.text.printable import one_line
 from everturn.text.tokens import estimate_tokens
@@ -145,6 +137,7 @@ class TurnFacts(Struct, frozen=True):
     deeds: tuple[CallFact, ...] = ()
     files: tuple[Touch, ...] = ()
     commits: tuple[tuple[Commit, int], ...] = ()
+    logged: tuple[LoggedCommit, ...] = ()  # commits that logs show
     rewrites: tuple[tuple[HistoryChange, int], ...] = ()
     plans: tuple[tuple[PlanUpdate, int], ...] = ()
     asked: tuple[Saying, ...] = ()
@@ -192,6 +185,7 @@ class _FactCollector:
         self.workspace, self.tokens, self.estimated = workspace, tokens, 0
         self.calls = {(call.seq, call.idx): call for call in calls}
         self.waiting: dict[str, tuple[Call, CallStart]] = {}
+        self.open: list[tuple[Call, CallStart]] = []  # without a result, in a transcript that leaves something out
         self.requests: list[Saying] = []
         self.focus = self.model = ""
         self.typed = ""  # what a person typed, if the message holds the text of a command too
@@ -203,7 +197,7 @@ class _FactCollector:
         self.complaints: list[tuple[Complaint, int]] = []
         self.confirmed: list[int] = []
         self.deeds: dict[tuple[int, int], CallFact] = {}
-        self.commits: list[tuple[Commit, int]] = []
+        self.commits = TurnCommits()
         self.rewrites: list[tuple[HistoryChange, int]] = []
         self.trees, self.stated, self.folders = list[Touch](), list[Touch](), list[Touch]()
         self.plans: list[tuple[PlanUpdate, int]] = []
@@ -216,7 +210,6 @@ class _FactCollector:
         self.mentioned_in: dict[str, int] = {}
         self.named: set[str] = set()  # by a person or an answer
         self.names = NameCounter()
-        self.has_fixed = self.has_rebased = False
         self.nameless = NamelessEdits()
         self.prompt_names: set[str] = set()  # of files with tasks
         self.put_off: list[Saying] = []
@@ -237,7 +230,7 @@ class _FactCollector:
             if block.call is not None:
                 self.names.add_call(given_texts(block.call), row.seq)
                 self.called = self.called if row.origin == "system" else row.seq
-                self._add_call(self.calls.get((row.seq, idx)), block.call)
+                self._add_call(self.calls.get((row.seq, idx)), block.call, message.fidelity == "partial")
             elif block.result is not None:
                 self._take_result(block, block.result.call_id)
             elif block.field == "summary" and block.text.strip():
@@ -248,6 +241,7 @@ class _FactCollector:
     def facts(self, turn: Turn, artifacts: list[Artifact]) -> TurnFacts:
         for call, start in self.waiting.values():
             self._add_result(call, start, "")
+        self._add_unrecorded()
         ending = self.answer.text
         closing = [] if turn.interrupted else find_closing_questions(ending)
         edited = any(one.kind in ("edit", "create") and not one.outcome for one in self.deeds.values())
@@ -260,7 +254,7 @@ class _FactCollector:
             choices=tuple(self._choices(changed or bool(told or self.stated), offer)), proposed=tuple(find_proposed(ending, self.answer.seq)) if not changed else (), lines=tuple(self.lines), revisions=tuple(self.revisions), complaints=tuple(self.complaints), confirmed=tuple(self.confirmed),
             deeds=tuple(self.deeds[key] for key in sorted(self.deeds)),
             files=(*(Touch(one.path, one.action, one.seq) for one in artifacts), *self.stated, *told),
-            folders=tuple(self.folders), trees=tuple(self.trees), commits=tuple(self.commits), rewrites=tuple(self.rewrites),
+            folders=tuple(self.folders), trees=tuple(self.trees), commits=tuple(self.commits.found()), logged=tuple(self.commits.logged), rewrites=tuple(self.rewrites),
             plans=tuple(self.plans), asked=(*self.asked, *(Saying(words, self.answer.seq) for words in closing)),
             steps=tuple(Saying(words, self.answer.seq) for words in (*find_next_steps(ending), *([] if changed else find_findings(ending)))),
             lasting=tuple(self._lasting(ending)),
@@ -275,10 +269,20 @@ class _FactCollector:
             interrupted=bool(turn.interrupted), stopped=self.stopped,
         )  # fmt: skip
 
+    def _add_unrecorded(self) -> None:
+        """Take the calls of a transcript that holds no results: a model goes on only once they have returned."""
+        if any(one.status != "open" for one in self.deeds.values()):
+            return
+        for call, start in self.open:
+            if call.seq < max(self.called, self.answer.seq):
+                touches = touched_files(start, CallEnd(start.call_id), "")
+                self.stated += [Touch(path, action, call.seq, UNRECORDED) for action, path in touches]
+                self.commits.note_unrecorded(start, call.seq, self.names.branch)
+
     def _told(self, artifacts: list[Artifact]) -> list[Touch]:
         """Return the files of calls that name none."""
-        changed = {one.path: one.seq for one in artifacts if one.action != "read"}
-        edits = {call.seq for call in self.deeds.values() if call.kind in ("edit", "create")}
+        changed = {one.path: (one.seq, one.idx) for one in artifacts if one.action != "read"}
+        edits = {place for place, call in self.deeds.items() if call.kind in ("edit", "create")}
         shows = any(map(_SHOWS_CHANGES.search, (call.what for call in self.deeds.values())))
         told = self.nameless.told((self.answer.text, self.answer.seq), changed, edits, self.mentions, shows)
         return [Touch(*one) for one in told]
@@ -309,7 +313,9 @@ class _FactCollector:
             self.references.add_body("\n".join(block.text for block in message.blocks), row.seq)
             self.marks += [(mark, row.seq) for block in message.blocks for mark in find_file_rules(block.text)]
         if row.kind == "notice":
-            self.commits += [(one, row.seq) for block in message.blocks for one in find_undone(block.text)]
+            notice = "\n".join(block.text for block in message.blocks)
+            self.commits.hear_notice(notice, row.seq)
+            self.stated += [Touch(path, "edited", row.seq) for path in noted_files(notice)]
             stops = (find_service_stop(block.text) for block in message.blocks)
             self.stopped = next((Saying(words, row.seq) for words in stops if words), self.stopped)
         prompt = "\n".join(block.text for block in message.blocks if block.field == "prompt" and block.text)
@@ -367,6 +373,7 @@ class _FactCollector:
         if is_no_answer(text):
             return
         self.nameless.hear(text)
+        self.commits.hear(text, row.seq)
         self.references.add_answer(text, row.seq)
         self.answer = Saying(text[-_ANSWER:], row.seq)
         self.answers.append((text[-_ANSWER:], row.seq))
@@ -377,10 +384,11 @@ class _FactCollector:
             if line.kind in ("decision", "constraint"):
                 self.marks.append((DecisionMark(line.text, "marker", line.kind == "constraint"), row.seq))
 
-    def _add_call(self, call: Call | None, start: CallStart) -> None:
+    def _add_call(self, call: Call | None, start: CallStart, is_partial: bool) -> None:
         if call is None:
             return
         if call.result_seq is None:
+            self.open += [(call, start)] * is_partial
             self._add_result(call, start, "")
         else:
             self.waiting[start.call_id] = call, start
@@ -397,9 +405,9 @@ class _FactCollector:
         if start.kind == "task" and went_well:
             self.stated += [Touch(path, action, call.seq, SUBAGENT) for action, path in stated_changes(output)]
         elif start.kind == "shell" and went_well and start.command:
-            self.trees += [Touch(path, action, call.seq) for action, path in tree_changes(start.command, output)]
             self._add_places(call, start, output)
-            self._add_fixed(call, start, output)
+            fixed = self.nameless.note_fixer(start.command, output)
+            self.stated += [Touch(path, "edited", call.seq) for path in fixed]
         if call.status == "ok":
             if (plan := find_plan(start, output)) is not None:
                 self.plans.append((plan, call.seq))
@@ -416,33 +424,23 @@ class _FactCollector:
         if went_well and output and start.kind in ("read", "shell"):
             shown_in = call.seq if call.result_seq is None else call.result_seq
             self.references.add_document(start.path or start.command, output, shown_in)
-        self.nameless.note(start, call.seq, went_well)
-
-    def _add_fixed(self, call: Call, start: CallStart, output: str) -> None:
-        """Take the files that are staged by name after a fixer said that it changed some."""
-        if fixes_unnamed_files(start.command, output):
-            self.has_fixed = True
-        elif self.has_fixed and (staged := staged_files(start.command)):
-            self.stated += [Touch(path, "edited", call.seq) for path in staged]
-            self.has_fixed = False
+        self.nameless.note(start, (call.seq, call.idx), went_well)
 
     def _add_places(self, call: Call, start: CallStart, output: str) -> None:
-        if "mkdir" in start.command:
+        if "mkdir" in start.command or "clone" in start.command:
             self.folders += [Touch(f"{path}/", "created", call.seq) for path in made_folders(start.command)]
-        if "git" in start.command and call.result_seq is not None and (branch := find_branch(output)):
-            self.names.add_branch(branch, call.result_seq)
+        if "git" in start.command:
+            self.trees += [Touch(path, action, call.seq) for action, path in tree_changes(start.command, output)]
+            if call.result_seq is not None and (branch := find_branch(output)):
+                self.names.add_branch(branch, call.result_seq)
         self.names.add_repository(start.command, output)
 
     def _add_commits(self, call: Call, start: CallStart, output: str, went_well: bool) -> None:
-        known = {one.hash for one, _ in self.commits if one.hash}
-        made = find_commits(start, output, went_well)
-        self.commits += [
-            (on_branch(one, self.names.branch), call.seq) for one in made if one.by != SUBAGENT or one.hash not in known
-        ]
-        self.rewrites += [(one, call.seq) for one in find_history_changes(start, output, went_well, self.names.branch)]
-        self.has_rebased |= went_well and is_rebase(start)
-        if not made and self.commits and (head := find_head(start, output)):
-            name_commits(self.commits, head, call.seq if self.has_rebased and went_well else None)
+        shown_in = call.seq if call.result_seq is None else call.result_seq
+        self.commits.note(start, output, (call.seq, shown_in), went_well, self.names.branch)
+        if "git" in command_text(start):
+            changes = find_history_changes(start, output, went_well, self.names.branch)
+            self.rewrites += [(one, call.seq) for one in changes]
 
     def _add_task_file(self, call: Call, start: CallStart, output: str) -> None:
         """Take the check boxes of a file that was read as a plan once the agent ticks one of them."""

@@ -14,7 +14,7 @@ from functools import partial
 from msgspec import Struct
 from msgspec.structs import replace
 
-from everturn.derive.file_book import REPORT, FileState
+from everturn.derive.file_book import REPORT, UNRECORDED, FileState
 from everturn.derive.key_names import KeyName, NameSetting, rank_names
 from everturn.derive.open_failures import SERVICE, OpenFailure, still_failing, unconfirmed_reports
 from everturn.derive.plans import PlanItem, find_current, is_task
@@ -261,9 +261,9 @@ def commits(material: StatementMaterial) -> Iterator[DraftStatement]:
         words = (one.seq, one.subject)
         weight = weight_by_rank(76, rank, 64)
         if one.hash:
-            where = material.results.get(one.seq, one.seq)
+            where = one.shown if one.shown >= 0 else material.results.get(one.seq, one.seq)
             text = _commit_text(material, one, words, width)
-            yield fact_statement(material, weight, text, [(where, one.hash)], one.by)
+            yield fact_statement(material, weight, text, [(where, one.hash)], _LABELS.get(one.by, one.by))
         else:
             where = material.results.get(one.seq, one.seq) if one.url else one.seq
             yield saying_statement(material, weight, (where, one.subject), width=2 * _SUBJECT if one.url else width)
@@ -343,6 +343,8 @@ def _path_endings(path: str) -> Iterator[str]:
         yield rest
 
 
+#: Who says so, if no call does.
+_LABELS = {REPORT: "by the agent's report", UNRECORDED: "its result is not recorded"}
 #: What became of a file, by its last action and whether the session made it.
 _ENDS = {
     ("deleted", True): "created, then deleted",
@@ -354,8 +356,9 @@ def _draft_file(material: StatementMaterial, one: FileState, weight: float) -> D
     count = one.count or one.reads
     times = f" ×{count}" if count > 1 and one.action != "deleted" else ""
     done = _ENDS.get((one.action, one.made)) or f"{one.action}{times}"
-    label = "by the agent's report" if one.by == REPORT else one.by
-    return fact_statement(material, weight, lambda: f"`{one.path}` {done}", [(one.seq, one.path)], label)
+    return fact_statement(
+        material, weight, lambda: f"`{one.path}` {done}", [(one.seq, one.path)], _LABELS.get(one.by, one.by)
+    )
 
 
 def _draft_item(material: StatementMaterial, one: PlanItem, weight: float) -> DraftStatement:

@@ -21,7 +21,7 @@ import msgspec
 from msgspec import Struct
 from msgspec.structs import replace
 
-from everturn.derive.version_control import Commit, find_commits
+from everturn.derive.commits import Commit, find_commits
 from everturn.model.archive import Call, MessageRow, ProblemRow, Session, Step, Turn, Version, is_live
 from everturn.model.conversation import Block, CallStart, Message
 from everturn.sources.contract import Source

@@ -15,10 +15,11 @@ import re
 from msgspec import Struct
 from msgspec.structs import replace
 
+#: A name in angle brackets is a part of a path that somebody took out of a transcript: `cd <repo>`, `<home>/notes`.
 #: The most common kinds first; the others do not begin like them, but for the number before a redirection.
 _TOKEN = re.compile(
     r"""
-      (?P<text>    (?![0-9][<>])[^\s'"\\$`;&|<>(){}*?\[\]]+ )
+      (?P<text>    <[A-Za-z_-]{2,20}>(?=/|[ \t]*(?:&&|\|\||;|\n|$)) | (?![0-9][<>])[^\s'"\\$`;&|<>(){}*?\[\]]+ )
     | (?P<space>   (?:[ \t\r]|\\\r?\n)+ )
     | (?P<newline> \n )
     | (?P<heredoc> <<-?(?!<) )

@@ -9,8 +9,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from everturn.derive.commits import find_commits
 from everturn.derive.turns import grow_session
-from everturn.derive.version_control import find_commits
 from everturn.model.archive import JournalTail
 from everturn.sources.aider import SOURCE
 from everturn.sources.aider.reader import build, view

@@ -12,7 +12,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from everturn.derive.file_book import UNRECORDED
 from everturn.model.conversation import TokenUsage
+from everturn.sessions.state import session_state
 from everturn.sources.contract import SearchPlaces, SourceCandidate
 from everturn.sources.cursor import SOURCE
 from everturn.sources.cursor.message import parse_local_time
@@ -113,6 +115,29 @@ def test_calls_are_known_though_what_they_gave_back_is_not() -> None:
         assert [row.fidelity for row in rows].count("partial") == 2
         assert [row.kind for row in rows if row.origin == "system"] == ["notice", "interrupt", "unknown"]
         assert session.n_turns == 2
+
+
+def test_what_calls_without_results_did_is_told_once_the_model_goes_on(tmp_path: Path) -> None:
+    def said(text: str, name: str = "", **given: str) -> dict[str, Any]:
+        call = [{"type": "tool_use", "name": name, "input": given}] if name else []
+        return {"role": "assistant", "message": {"content": [{"type": "text", "text": text}, *call]}}
+
+    lines = [
+        {"role": "user", "message": {"content": [{"type": "text", "text": "<user_query>Add a pool.</user_query>"}]}},
+        said("I write it.", "Write", path="/home/ann/zoo/pool.py", contents="DEPTH = 4"),
+        said("Now the commit.", "Shell", command='cd /home/ann/zoo && git commit -m "Add a pool"'),
+        said("Committed as `1a2b3c4`. One more thing.", "Write", path="/home/ann/zoo/never.py", contents=""),
+    ]
+    path = tmp_path / NAME / f"{NAME}.jsonl"
+    path.parent.mkdir()
+    path.write_text("".join(f"{json.dumps(one)}\n" for one in lines))
+    with goldens.ingest("cursor", path) as taken:
+        (session,) = taken.store.sessions_of("cursor", NAME)
+        state = session_state(taken.store, {"cursor": SOURCE}, session)
+        assert [(one.path, one.action, one.by) for one in state.files.values()] == [
+            ("/home/ann/zoo/pool.py", "created", UNRECORDED)
+        ]
+        assert [(one.hash, one.subject) for one in state.commits] == [("1a2b3c4", "Add a pool")]
 
 
 # databases ------------------------------------------------------------------------------------------------------------------

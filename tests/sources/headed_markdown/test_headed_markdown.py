@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 
 from everturn.derive.turns import grow_session
 from everturn.model.archive import JournalTail, SessionGrowth
+from everturn.sessions.state import session_state
 from everturn.sources.contract import SearchPlaces, SourceCandidate
 from everturn.sources.headed_markdown import SOURCE
 from everturn.sources.headed_markdown.header import parse_header, read_time
@@ -150,6 +151,42 @@ def test_a_result_in_the_section_of_the_person_answers_its_call() -> None:
     assert statuses[:2] == [("Bash", "ok"), ("Read", "ok")]
     assert [(artifact.action, artifact.path) for artifact in growth.artifacts][:1] == [
         ("read", "/home/ann/birds/plan.md")
+    ]
+
+
+def test_asides_about_what_the_agent_did_are_calls_also_below_a_prompt() -> None:
+    whole = sample("stated-asides")
+    assert whole.texts("prompt") == ["Dig a pool for the otters.", "push it"]
+    assert whole.texts("answer")[0].endswith(":0:0-0:0).\n\n*This is only emphasis.*")
+    growth = rows(whole)
+    assert [(call.name, call.kind, call.status, call.error_class) for call in growth.calls] == [
+        ("read_file", "read", "ok", ""),
+        ("edit_file", "edit", "ok", ""),
+        ("run_command", "shell", "ok", ""),
+        ("checked_command_status", "other", "ok", ""),
+        ("run_command", "shell", "error", "rejected"),
+    ]
+    assert [(one.action, one.path) for one in growth.artifacts] == [
+        ("read", "c:/Users/ann/My Zoo/zoo.py"),
+        ("edited", "depth.txt"),
+    ]
+
+
+def test_an_edit_that_names_no_file_means_the_one_that_the_answer_links() -> None:
+    with ingest("headed_markdown", FOLDER / "stated-asides.md") as taken:
+        (session,) = taken.store.sessions_of("headed_markdown", "stated-asides")
+        state = session_state(taken.store, {"headed_markdown": SOURCE}, session)
+        changed = [one.path for one in state.files.values() if one.action != "read"]
+        assert changed == ["depth.txt", "C:/Users/ann/My Zoo/pool.py"]
+
+
+def test_a_list_of_actions_has_calls_and_another_list_is_text() -> None:
+    whole = sample("stated-actions")
+    assert whole.texts("answer") == ["I dig it now.", "- Created File: `pool.py`"]
+    assert [(one.action, one.path) for one in rows(whole).artifacts] == [
+        ("read", "zoo.py"),
+        ("created", "pool.py"),
+        ("edited", "src/zoo.py"),
     ]
 
 

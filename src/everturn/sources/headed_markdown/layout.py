@@ -4,6 +4,7 @@
     ## 👤 User · ### ✅ `bash` · #### Tool: exec_command     with an icon; a tool may have a section of its own
     **You**: · **User:** text                                bold names, with the text behind them or below
     ##### You said: · ###### ChatGPT said:                   the two levels of a copied web page
+    ### User Input · ### Planner Response                    Antigravity; what the agent did may stand below the prompt
 
 The form of a file is its level, or bold. It is the first form in which both a person and a model speak, and only headings of
 this form begin sections. Nothing counts inside a fence. A role is never guessed: only names in the lists below are speakers.
@@ -17,6 +18,7 @@ from collections.abc import Iterable
 
 from msgspec import Struct
 
+from everturn.sources.headed_markdown.actions import is_action
 from everturn.text.lazy_pattern import lazy_pattern
 
 RULE = "---"
@@ -42,11 +44,11 @@ _DIVIDER = lazy_pattern(
 CLOCK = lazy_pattern(r"<sub>\W{0,6}((?:\d{1,3}h ?)?(?:\d{1,3}m ?)?(?:\d{1,3}s)?)</sub>\s{0,4}")
 
 _PEOPLE = frozenset(
-    ("user", "human", "you", "me", "user prompt", "user message", "you said", "user said", "human said")
+    ("user", "human", "you", "me", "user prompt", "user message", "user input", "you said", "user said", "human said")
 )
 _GENERAL = frozenset(("ai", "agent", "bot", "model", "llm", "response"))
 _MODEL = lazy_pattern(
-    r"(?:ai|agent|bot|model|llm|(?:ai )?assistant|assistant (?:response|message)"
+    r"(?:ai|agent|bot|model|llm|(?:ai )?assistant|(?:assistant|planner) response|assistant message"
     r"|(?:github |microsoft |google |openai )?(?:claude|chatgpt|gpt|gemini|bard|copilot|cursor|codex|grok|deepseek|perplexity"
     r"|llama|mistral|qwen|kimi|windsurf|cline|aider|opencode)"
     r"(?:[-/:][\w.]{1,24}){0,8}(?: (?:ai|code|cli|chat|agent|sonnet|opus|haiku|pro|flash|plus|mini|turbo|thinking|advanced"
@@ -81,6 +83,7 @@ class HeadedLineState(Struct):
     is_blank: bool = True  # the previous line is blank, a rule, or missing
     has_clock: bool = False  # the section has begun with a time, and its heading is still to come
     has_spoken: bool = False  # the first speaker has been named
+    is_prompt: bool = False  # the lines are those of a person
 
 
 def find_heading(line: str) -> SpeakerHeading | None:
@@ -154,8 +157,11 @@ def opens(known: HeadedLineState, line: str) -> bool:
         return False
     heading = find_heading(line)
     if heading is not None and heading.form == known.form and (was_blank or heading.form != BOLD):
-        known.has_spoken = True
+        known.has_spoken, known.is_prompt = True, heading.role == "person"
         return not has_clock
+    if known.is_prompt and was_blank and is_action(line):  # below the prompt
+        known.is_prompt = False
+        return True
     return known.has_spoken and _is_divider(line, known.form)
 
 

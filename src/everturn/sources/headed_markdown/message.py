@@ -19,6 +19,7 @@ from typing import Any
 from msgspec.structs import replace
 
 from everturn.model.conversation import Block, CallEnd, Message
+from everturn.sources.headed_markdown.actions import begins_list, find_action, is_action
 from everturn.sources.headed_markdown.header import FIELD, PATH, read_time
 from everturn.sources.headed_markdown.layout import CLOCK, RULE, SpeakerHeading, find_heading, follow_fence
 from everturn.sources.toolkit.line_reader import text_of
@@ -112,8 +113,14 @@ def split_section(text: str) -> tuple[SpeakerHeading | None, str]:
 
 
 def build(heading: SpeakerHeading | None, text: str, role: str = "") -> Message:
-    """Return the message of a section; `role` is that of the section which a text without a heading continues."""
-    role = heading.role if heading is not None else role
+    """Return the message of a section; `role` is that of the section which a text without a heading continues.
+
+    What the agent did stands below the prompt, without a heading, if it said nothing.
+    """
+    if heading is not None:
+        role = heading.role
+    elif is_action(text.lstrip("\ufeff\r\n").partition("\n")[0]):
+        role = "model"
     name = digest(text)
     text = _strip_rules(text)
     if not role or role == "system":
@@ -182,14 +189,15 @@ def _unfence(text: str) -> str:
 # --- answers ---
 def _answer_blocks(lines: Lines, name: str) -> Iterator[Block]:
     """Yield the blocks of an answer: its text, thoughts and calls."""
-    at, prose, fence = 0, Lines(), ""
+    at, prose, fence, is_listed = 0, Lines(), "", False
     ends = {end: number for number, line in enumerate(lines) if (end := line.strip().lower()) in _ENDS}
     while at < len(lines):
         line, was_open = lines[at].rstrip(), fence
         fence = follow_fence(fence, line)
-        found = _find_element(lines, at, f"{name}/{at}", ends) if not was_open and not fence else None
+        found = _find_element(lines, at, f"{name}/{at}", ends, is_listed) if not was_open and not fence else None
         if found is None:
-            prose.append(lines[at])
+            is_listed = begins_list(lines, at) or (is_listed and not line.strip())
+            prose += [] if is_listed else [lines[at]]
             at += 1
             continue
         blocks, at = found
@@ -199,11 +207,17 @@ def _answer_blocks(lines: Lines, name: str) -> Iterator[Block]:
     yield from text_blocks("\n".join(prose).strip(), "answer")
 
 
-def _find_element(lines: Lines, at: int, name: str, ends: dict[str, int]) -> tuple[list[Block], int] | None:
+def _find_element(
+    lines: Lines, at: int, name: str, ends: dict[str, int], is_listed: bool
+) -> tuple[list[Block], int] | None:
     """Return the blocks of a thought or a call that begins at a line, and the line after it."""
     line = lines[at].strip()
     if line[:1] == "<":
         return _find_thought(lines, at, line, ends)
+    if (action := find_action(lines, at, is_listed)) is not None:
+        how = CallEnd(name, action.is_rejected, "rejected" if action.is_rejected else "")
+        blocks = [call_block(name, word(action.tool), action.given), Block("result", "", "tool_output", result=how)]
+        return blocks, action.end
     if (call := _CALL.fullmatch(line)) is None:
         return None
     tool = call[1] or call[2] or call[3]
