@@ -55,6 +55,7 @@ _LOOKED = 0.5  # and from what is said in a turn without changes: most of it des
 _BEGUN = 1.0  # and from what announces the next call: the report of the same work says what came of it
 _ROOM, _MOST = 2_400, 10  # bytes and passages of a turn
 _SHORT_SESSION, _LONG_SESSION = 3, 20  # turns between which the length of a session counts
+_FEW_TURNS = 8  # what a session with fewer turns counts for: a report of routine work would stand out in it
 _FEW_TOPICS = 5  # words that say what a passage is about
 _TICKED = lazy_pattern(r"[^\w`\"']{0,3}[✅❌✓✔🎉⚠]")
 
@@ -129,8 +130,9 @@ def session_features(turn: int, turns: int) -> list[tuple[str, float]]:
 
 def choice_odds(weight: float, turn: int, turns: int) -> float:
     """Return the log-odds that a passage states what was chosen, in the whole session."""
-    weights = load_weights("choice_places")
-    return weight + sum(weights.get(name, 0.0) * value for name, value in session_features(turn, turns))
+    weights, features = load_weights("choice_places"), dict(session_features(turn, turns))
+    features["turns"] = max(features["turns"], math.log1p(_FEW_TURNS))
+    return weight + sum(weights.get(name, 0.0) * value for name, value in features.items())
 
 
 def weigh_choices(text: str, by: str, acted: bool, seq: int = -1, least: float = 0.0) -> list[ChoicePassage]:

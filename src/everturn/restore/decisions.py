@@ -89,8 +89,10 @@ def _make_entry(told: DecisionState | None, passages: list[DecisionState]) -> De
     passages = _without_requests(passages)
     if told is None:
         return DecisionEntry(None, tuple(passages), max(one.weight for one in passages))
-    said = likeness(told.text)
-    left = tuple(one for one in passages if one.weight >= _BESIDE and likeness(one.text) not in said)
+    said = (likeness(told.text), likeness(told.about))
+    left = tuple(
+        one for one in passages if one.weight >= _BESIDE and not any(likeness(one.text) in part for part in said)
+    )
     return DecisionEntry(told, left, _TOLD)
 
 
@@ -118,9 +120,9 @@ def _thin_entry(entry: DecisionEntry, room: int) -> DecisionEntry:
     return replace(entry, passages=tuple(one for one in entry.passages if one in kept))
 
 
-_LIKELY, _BESIDE = -1.55, -2.35  # log-odds that the likeliest passage of an entry needs, and those beside it
-_MOST = 8  # passages of an entry
-_ALL_ROOM, _MOST_ROOM, _LEAST_ROOM = 6_000, 1_600, 600  # bytes of all passages, and of those of an entry
+_LIKELY, _BESIDE = -2.2, -3.2  # log-odds that the likeliest passage of an entry needs, and those beside it
+_MOST = 12  # passages of an entry
+_ALL_ROOM, _MOST_ROOM, _LEAST_ROOM = 8_000, 2_000, 600  # bytes of all passages, and of those of an entry
 
 
 def _says_little(one: DecisionState | None) -> bool:
