@@ -29,10 +29,8 @@ from everturn.text.statement_words import IN_PLACE_OF
 
 _MOST_OWN = 0.25  # share of the words of a statement that may be the model's own
 _NEAR = 0.75  # share of the best overlap with a phrase that another sentence about the same thing has
-_LEAST_SHARED, _LEAST_NAMES = (
-    2,
-    0.5,
-)  # number and share of the words of a statement in another language that a sentence must have
+#: Number and share of the words of a statement in another language that a sentence must have.
+_LEAST_SHARED, _LEAST_NAMES = 2, 0.5
 _PREFIX = 5  # letters that two forms of a long word have in common
 _MOST_TOLD = 4  # words of its own that a reason names
 _MAX_CHARS = 20_000
