@@ -136,7 +136,7 @@ def _answers(store: Store, session: Session) -> dict[int, str]:
     return found | waiting
 
 
-def _prompts(store: Store, session: Session) -> dict[int, str]:
+def session_prompts(store: Store, session: Session) -> dict[int, str]:
     """Return what a person wrote, by seq."""
     found = {}
     for row, message in read_messages(store, all_sources(), session):
@@ -219,7 +219,7 @@ def _found_entries(
                 file, _ = store.file_by_id(store.version(session.version).source)
                 name = str(Path(file.path.partition("#")[0]).relative_to(folder))
                 if found := entries.pop((name, session.native_id), []):
-                    said = Said(_prompts(store, session), _spoken(store, session))
+                    said = Said(session_prompts(store, session), _spoken(store, session))
                     yield from ((one, said) for one in found)
         finally:
             store.close()
@@ -296,7 +296,7 @@ def whole_rows(folders: Iterable[Path], archive: Path) -> Iterator[Row]:
 
 def _session_rows(store: Store, labelled: Iterable[LabelledSession], corpus: Path) -> Iterator[Row]:
     for one in labelled:
-        answers, prompts = _answers(store, one.session), _prompts(store, one.session)
+        answers, prompts = _answers(store, one.session), session_prompts(store, one.session)
         last = max(answers, default=-1)
         repository = source_repository(store, one.session, corpus)
         opened = [*one.sections["open_questions"], *one.sections["next_steps"]]
@@ -333,7 +333,7 @@ def _choice_rows(store: Store, labelled: LabelledSession, repository: str) -> It
 def spoken_turns(store: Store, session: Session) -> dict[int, tuple[bool, list[tuple[int, str, str]]]]:
     """Return for each turn whether the agent made calls, and its messages: seq, who speaks, and the text."""
     turns: dict[int, tuple[bool, list[tuple[int, str, str]]]] = {}
-    prompts = _prompts(store, session)
+    prompts = session_prompts(store, session)
     for row, message in read_messages(store, all_sources(), session):
         acted, messages = turns.get(row.turn, (False, []))
         answer = "\n".join(one.text for one in message.blocks if one.field == "answer" and one.text.strip())

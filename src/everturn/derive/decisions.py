@@ -12,10 +12,10 @@ from __future__ import annotations
 
 import math
 import re
-import unicodedata
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import lru_cache
 from itertools import groupby, pairwise, takewhile
+from typing import NamedTuple
 
 from msgspec import Struct
 
@@ -25,15 +25,16 @@ from everturn.text.lazy_pattern import lazy_pattern
 from everturn.text.printable import one_line
 from everturn.text.rule_words import (
     CORRECTION,
-    ENGLISH,
+    FIRST_CJK,
     LIMIT,
     LISTED_ORDER,
-    MEANINGS,
-    OTHER_LATIN,
+    MEANING_OF,
     OTHER_RULE,
     RULE,
     RULES_ABOVE,
     STRICT,
+    language_group,
+    plain_letters,
 )
 from everturn.text.sentences import Sentence, split_sentences
 from everturn.text.stance_words import CHOICE
@@ -139,28 +140,74 @@ def _typed_words(text: str) -> str:
 
 
 def _likely_rules(text: str, sentences: list[Sentence], marks: list[DecisionMark | None]) -> _Found:
-    """Return the rules of a person by their weights, if one of them is likely enough. What they decided is no rule besides."""
-    leads, found, opens = item_leads(sentences), _Found(), False
+    """Return the rules of a person by their weights, if the message is likely to lay down any. What they decided is no rule besides."""
+    weighed = weigh_rules(text, sentences, marks, load_weights("rules"))
+    odds = [one.odds for one in weighed]
+    found = _Found()
+    if any(one.opens for one in weighed) or message_odds(odds, len(sentences)) >= _OPENS:
+        for one in weighed:
+            if one.is_certain or one.odds >= -BESIDE:
+                found.setdefault(
+                    likeness(one.mark.text), (one.number, one.mark, math.inf if one.is_certain else one.odds)
+                )
+    return found
+
+
+class WeighedRule(NamedTuple):
+    """A sentence that may be a rule: its number, how it would be told, its log-odds, and whether it is one whatever its message says besides."""
+
+    number: int
+    mark: DecisionMark
+    odds: float
+    is_certain: bool
+    opens: bool
+
+
+def weigh_rules(
+    text: str, sentences: list[Sentence], marks: list[DecisionMark | None], weights: Mapping[str, float]
+) -> list[WeighedRule]:
+    """Return the sentences of a message that may be rules, in order."""
+    leads, found = item_leads(sentences), list[WeighedRule]()
     listed = {at: lead if at == items[0] else "" for lead, items in _rule_lists(sentences) for at in items}
     for number, features in enumerate(rule_features(text, sentences, marks)):
         one, mark = sentences[number], marks[number]
         if mark is not None and not mark.binds:
             continue
-        odds = math.inf if _is_certain(mark, one, features) else rule_odds(features)
-        if number in listed:
-            odds = max(odds, 0.0)
-        opens = opens or odds >= (-AGAINST if mark is not None and SHORT in features else 0)
-        if odds >= -BESIDE and (odds == math.inf or word_count(one.text) >= _MIN_RULE):
+        odds, is_certain = rule_odds(features, weights), _is_certain(mark, one, features)
+        odds = max(odds, 0.0) if number in listed else odds
+        if is_certain or word_count(one.text) >= _MIN_RULE:
             kept = mark if mark is not None else _rule_mark(one, leads[number])
-            if listed.get(number):
-                kept = _listed_mark(one, listed[number])
-            found.setdefault(likeness(kept.text), (number, kept, odds))
-    return found if opens else {}
+            kept = _listed_mark(one, listed[number]) if listed.get(number) else kept
+            is_seen = mark is not None or _prohibits(leads[number])
+            is_plain = is_seen and SHORT in features and odds >= -AGAINST
+            found.append(WeighedRule(number, kept, odds, is_certain, is_certain or is_plain))
+    return found
 
 
-def rule_odds(features: Sequence[str]) -> float:
+def rule_odds(features: Sequence[str], weights: Mapping[str, float]) -> float:
     """Return the log-odds that a sentence is a rule."""
-    return sum_weights(features, load_weights("rules")) + sum_weights(features, _BEYOND)
+    return sum_weights(features, weights) + sum_weights(features, _BEYOND)
+
+
+def message_odds(odds: Sequence[float], sentences: int) -> float:
+    """Return the log-odds that a message lays down rules, by the log-odds of those of its sentences that may be rules."""
+    weights = load_weights("rule_messages")
+    return sum(weights[name] * value for name, value in message_features(odds, sentences))
+
+
+def message_features(odds: Sequence[float], sentences: int) -> list[tuple[str, float]]:
+    """Return the features by which a message is weighed: its two likeliest sentences, how many are likely, and how many it has."""
+    first, second, *_ = (*sorted((min(one, _SUREST) for one in odds), reverse=True), _LEAST, _LEAST)
+    return [
+        ("bias", 1.0),
+        ("likeliest", first),
+        ("second", second),
+        ("expected", sum(1 / (1 + math.exp(-max(one, _LEAST))) for one in odds)),
+        ("sentences", math.log1p(sentences)),
+    ]
+
+
+_SUREST, _LEAST = 4.0, -5.0  # log-odds that count in full
 
 
 #: What counts beyond the learnt weights. Languages of which fewer sentences were learnt from have weights nearer to 0: of sentences with
@@ -179,10 +226,11 @@ _BEYOND = {
     "=frame fails": -0.7,
 }
 
+_OPENS = -0.4  # log-odds from which a message lays down rules
 #: Log-odds so far below 0 do not yet speak against a sentence of a short message that the patterns take for a rule.
 AGAINST = 0.8
-#: A sentence beside a rule of the same message is one too, if its log-odds are at most so much lower.
-BESIDE = 0.6
+#: In a message that lays down rules a sentence is one from the negative of these log-odds on.
+BESIDE = 1.2
 
 
 def _is_certain(bound: DecisionMark | None, sentence: Sentence, features: Sequence[str]) -> bool:
@@ -336,6 +384,9 @@ def _meaning(word: str) -> str:
     return MEANING_OF.get(plain) or next((MEANING_OF[stem] for stem in stems if stem in MEANING_OF), "")
 
 
+_STEMS = range(7, 2, -1)  # characters of a stem
+
+
 def _rule_signs(one: Sentence, mark: DecisionMark | None) -> Iterator[str]:
     words = _POLITE.sub("", one.text.strip("*_ "))
     if mark is not None:
@@ -431,36 +482,3 @@ _CAPITALS = lazy_pattern(r"\b(?:NOT(?! NULL\b| EXISTS\b)|NEVER|MUST|ALWAYS)\b")
 _HARD = lazy_pattern(
     r"(?:^|[.;:]\s)\W*(?:never|always|do not|don['’]t|must)\b|\b(?-i:NOT|NEVER|MUST|ALWAYS)\b", re.IGNORECASE
 )
-
-
-# --- languages ---
-def language_group(text: str) -> str:
-    """Return what a text is written in: `wide` (Chinese, Japanese, Korean), `cyrillic`, `latin` (but not English) or `english`."""
-    read = text[:_READ]
-    if len(_WIDE.findall(read)) * _WIDE_SHARE > len(read):
-        return "wide"
-    words = _LETTERS.findall(read.lower())
-    if sum("\u0400" <= word[0] <= "\u04ff" for word in words) * _CYRILLIC_SHARE > len(words):
-        return "cyrillic"
-    return "latin" if sum(word in OTHER_LATIN for word in words) > sum(word in ENGLISH for word in words) else "english"
-
-
-_READ = 1_500  # characters
-_WIDE_SHARE, _CYRILLIC_SHARE = 7, 4  # one character, one word of so many
-_LETTERS = lazy_pattern(r"[^\W\d_]+")
-_WIDE = lazy_pattern("[\u3040-\u30ff\u3400-\u9fff\uac00-\ud7af]")
-
-
-def plain_letters(word: str) -> str:
-    """Return a word without the accents of Latin letters."""
-    if word.isascii() or word >= FIRST_CJK:
-        return word
-    letters = (one for one in unicodedata.normalize("NFD", word) if not "\u0300" <= one <= "\u0303" and one != "\u0327")
-    return unicodedata.normalize("NFC", "".join(letters))
-
-
-FIRST_CJK = "\u3040"
-#: The meaning of a word without accents, of a pair of Chinese, Japanese or Korean characters or of a single one, and of words that begin
-#: with a stem (which ends in `*`). Weights that were learnt from sentences in one language hold in others through these meanings.
-MEANING_OF = {plain_letters(word): meaning for meaning, words in MEANINGS.items() for word in reversed(words.split())}
-_STEMS = range(7, 2, -1)  # characters of a stem
