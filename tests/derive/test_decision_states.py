@@ -57,3 +57,11 @@ def test_the_same_words_count_once_at_their_first_place(turns: list[list[str]]) 
         for one in choices:
             first.setdefault(likeness(one) or one, (one, number))
     assert [(one.text, one.turn) for one in known] == list(first.values())
+
+
+def test_the_same_word_to_two_questions_is_two_decisions() -> None:
+    known: tuple[DecisionState, ...] = ()
+    for number, question in enumerate(("Shall I paint the pier?", "Shall I oil the crane?")):
+        reply = DecisionState("yes", number, number * 10, "agreement", about=question, about_seq=number * 10 - 1)
+        known = advance_decisions(known, TurnFacts(number, number * 10 + 5), reply)
+    assert [one.about for one in known] == ["Shall I paint the pier?", "Shall I oil the crane?"]

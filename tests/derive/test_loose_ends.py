@@ -46,9 +46,11 @@ def test_a_push_ends_what_was_not_pushed(deed: str, left: int) -> None:
         ("文件在哪里？", False, False, False, True),
         ("where is the file?", False, True, False, False),
         ("thanks!", False, False, False, True),
-        ("yes please", True, True, False, False),  # agreed to: taken up
-        ("はい", True, True, False, False),
-        ("2", True, False, False, False),
+        ("yes please", True, True, False, True),  # agreed to, and not reported as done
+        ("はい", True, True, False, True),
+        ("2", True, False, False, True),
+        ("yes please", False, True, False, False),
+        ("/mcp list", False, False, False, True),  # a command of the client
         ("the page is empty", True, False, True, False),
     ],
 )

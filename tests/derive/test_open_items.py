@@ -93,10 +93,19 @@ def test_every_sentence_that_names_a_next_step_counts() -> None:
         "Falta probar la página.",
         "テストはまだ実行していません",
         "测试尚未运行",
+        "Nếu bạn muốn, tôi có thể thêm trang bến cảng.",
+        "Kalau mau, saya bisa tambah halaman pelabuhan.",
+        "원하시면 항구 페이지도 추가할게요",
+        "Если хотите, я добавлю страницу порта.",
+        "Se vuoi, aggiungo la pagina del porto.",
+        "Isterseniz liman sayfasını da eklerim.",
+        "Jeśli chcesz, dodam stronę portu.",
+        "Als je wilt, voeg ik de havenpagina toe.",
+        "Se quiser, adiciono a página do porto.",
     ],
 )
 def test_a_sentence_that_leaves_something_to_do_is_a_step(text: str) -> None:
-    assert find_next_steps(f"The basket works. {text}") == [text]
+    assert find_next_steps(f"The basket works.\n\n{text}") == [text]
 
 
 @pytest.mark.parametrize(

@@ -7,15 +7,17 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from everturn.derive.decisions import (
+    FIRST_CJK,
     LONGEST,
     MAX_LISTED,
+    MEANING_OF,
     find_decisions,
-    find_file_rules,
     item_leads,
+    language_group,
     rule_features,
     sentence_mark,
 )
-from everturn.text.rule_words import FIRST_CJK, MEANING_OF, language_group
+from everturn.derive.marker_lines import find_file_rules
 from everturn.text.sentences import split_sentences
 
 RULES = ("Never push to main.", "Only change the ferry table.", "do NOT add dependencies.")

@@ -181,7 +181,9 @@ def _add_new(known: Decisions, new: list[DecisionState]) -> Decisions:
 
 
 def _with_key(one: DecisionState) -> DecisionState:
-    return one if one.key else replace(one, key=likeness(one.text) or one.text)
+    """Return a decision with its key. "Yes" to another question is another decision."""
+    said = f"{one.text} {one.about}" if one.about else one.text
+    return one if one.key else replace(one, key=likeness(said) or said)
 
 
 # --- what became of them ---

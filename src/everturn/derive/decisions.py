@@ -12,6 +12,7 @@ from __future__ import annotations
 
 import math
 import re
+import unicodedata
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import lru_cache
 from itertools import groupby, pairwise, takewhile
@@ -25,16 +26,15 @@ from everturn.text.lazy_pattern import lazy_pattern
 from everturn.text.printable import one_line
 from everturn.text.rule_words import (
     CORRECTION,
-    FIRST_CJK,
+    ENGLISH,
     LIMIT,
     LISTED_ORDER,
-    MEANING_OF,
+    MEANINGS,
+    OTHER_LATIN,
     OTHER_RULE,
     RULE,
     RULES_ABOVE,
     STRICT,
-    language_group,
-    plain_letters,
 )
 from everturn.text.sentences import Sentence, split_sentences
 from everturn.text.stance_words import CHOICE
@@ -49,7 +49,7 @@ _RULES_CHARS = 1_350  # that the rules of one message may take
 _LONG_TEXT, _MANY_RULES = 800, 3  # characters of a long message, rules of one that lists rules
 SHORT, _LONG = "=short", "=long"  # features of messages of either length
 _LEAD_WORDS, _FEW_WORDS = 8, 3  # of the line above a list
-_MIN_RULE = 3  # words of a mild one
+MIN_RULE = 3  #: words of a mild rule
 _MAX_WORDS = 60  # a longer sentence is a story, not a rule
 _ITEM = 300  # characters: a rule is kept with the rest of such a list item
 
@@ -87,32 +87,6 @@ def find_decisions(text: str) -> list[DecisionMark]:
     return [mark for _, mark, _ in sorted(chosen, key=lambda one: one[0])]
 
 
-def find_file_rules(text: str) -> list[DecisionMark]:
-    """Return the rules of an instruction file of the project that the client put into the session: of a long one, what is strict."""
-    if (found := _FILE_RULES.match(text)) is None:
-        return []
-    body = _CLIENT_PART.split(found["body"] or "")[0]
-    if len(body) <= _SHORT_FILE:
-        lines = [one for one in split_sentences(body) if word_count(one.text) >= _MIN_RULE]
-        kept = [_excerpt(one) for one in lines]
-    else:
-        lines = [one for one in split_sentences(body) if STRICT.match(one.text.strip("*_ "))]
-        kept = [mark.text for one in lines if (mark := sentence_mark(one)) is not None and mark.binds]
-    kept = [one for one in kept if not one.endswith((":", "："))]
-    return [DecisionMark(one, "file", binds=True) for one in list(dict.fromkeys(kept))[:_FILE_RULES_TOLD]]
-
-
-_SHORT_FILE, _FILE_RULES_TOLD = 300, 4  # characters of a file that lists nothing but rules; rules of a file
-#: How clients tell what the file says.
-_FILE_RULES = lazy_pattern(
-    r"\s*(?:# AGENTS\.md instructions for[^\n]{0,400}\s+<INSTRUCTIONS>|<user_instructions>|[^\n]{0,400}\b(?!README|CHANGELOG|LICENSE)[A-Z]{4,12}\.md\n)"
-    r"(?P<body>.{0,24000}?)(?:</INSTRUCTIONS>|</user_instructions>|\Z)",
-    re.DOTALL,
-)
-#: What a client adds to it.
-_CLIENT_PART = lazy_pattern(r"^## Skills$", re.MULTILINE)
-
-
 def _rule_lists(sentences: Sequence[Sentence]) -> Iterator[tuple[str, list[int]]]:
     """Yield the lists whose items are rules by the line or the heading above them, each with that line and the numbers of its items."""
     if not any(one.is_item for one in sentences):
@@ -129,7 +103,7 @@ def _rule_lists(sentences: Sequence[Sentence]) -> Iterator[tuple[str, list[int]]
 
 
 def _listed_mark(sentence: Sentence, lead: str) -> DecisionMark:
-    words = _excerpt(sentence)
+    words = rule_excerpt(sentence)
     return DecisionMark(one_line(f"{lead.strip('*_: ')}: {words}", _ITEM) if lead else words, "imperative", binds=True)
 
 
@@ -175,7 +149,7 @@ def weigh_rules(
             continue
         odds, is_certain = rule_odds(features, weights), _is_certain(mark, one, features)
         odds = max(odds, 0.0) if number in listed else odds
-        if is_certain or word_count(one.text) >= _MIN_RULE:
+        if is_certain or word_count(one.text) >= MIN_RULE:
             kept = mark if mark is not None else _rule_mark(one, leads[number])
             kept = _listed_mark(one, listed[number]) if listed.get(number) else kept
             is_seen = mark is not None or _prohibits(leads[number])
@@ -251,7 +225,7 @@ _TONGUE = frozenset(("@answer @tongue", "@tongue @answer"))
 
 def _rule_mark(sentence: Sentence, lead: str) -> DecisionMark:
     """Return the mark of a rule; an item of a list of prohibitions is told with the words above the list."""
-    words = _excerpt(sentence)
+    words = rule_excerpt(sentence)
     if _prohibits(lead):
         words = one_line(f"{lead} {words}", LONGEST)
     return DecisionMark(words, "imperative", binds=True)
@@ -397,7 +371,7 @@ def _rule_signs(one: Sentence, mark: DecisionMark | None) -> Iterator[str]:
     yield from (name for name, sign in signs.items() if sign.match(words))
     if _CAPITALS.search(one.text):
         yield "capitals"
-    if one.text.isupper() and word_count(one.text) >= _MIN_RULE:
+    if one.text.isupper() and word_count(one.text) >= MIN_RULE:
         yield "shouted"
 
 
@@ -417,7 +391,7 @@ def _choose_rules(found: list[_Placed]) -> list[_Placed]:
 def _is_mild_rule(sentence: Sentence, orders: bool) -> bool:
     """Whether a sentence limits or prefers something, or gives an order where `orders` are rules."""
     words = sentence.text
-    if not _MIN_RULE <= word_count(words) <= _MAX_WORDS or words.endswith("?"):
+    if not MIN_RULE <= word_count(words) <= _MAX_WORDS or words.endswith("?"):
         return False
     is_order = orders and LISTED_ORDER.match(words.lstrip("*_ ")) is not None
     return is_order or (not words.endswith(":") and LIMIT.search(words) is not None)
@@ -436,7 +410,7 @@ def sentence_mark(sentence: Sentence) -> DecisionMark | None:
     is_question = sentence.text.rstrip("\"'*_) ").endswith("?")
     if is_question or len(words.split()) > _MAX_WORDS or (_ONE_CASE.match(words) and not _CAPITALS.search(words)):
         return None
-    excerpt = _excerpt(sentence)
+    excerpt = rule_excerpt(sentence)
     if (
         STRICT.match(words)
         if sentence.pasted
@@ -448,7 +422,8 @@ def sentence_mark(sentence: Sentence) -> DecisionMark | None:
     return None
 
 
-def _excerpt(sentence: Sentence) -> str:
+def rule_excerpt(sentence: Sentence) -> str:
+    """Return the words by which a rule is told: a short list item as a whole."""
     is_short_item = sentence.is_item and len(sentence.passage) <= _ITEM
     return sentence.passage if is_short_item else one_line(sentence.text, LONGEST)
 
@@ -482,3 +457,35 @@ _CAPITALS = lazy_pattern(r"\b(?:NOT(?! NULL\b| EXISTS\b)|NEVER|MUST|ALWAYS)\b")
 _HARD = lazy_pattern(
     r"(?:^|[.;:]\s)\W*(?:never|always|do not|don['’]t|must)\b|\b(?-i:NOT|NEVER|MUST|ALWAYS)\b", re.IGNORECASE
 )
+
+
+# --- languages ---
+def language_group(text: str) -> str:
+    """Return what a text is written in: `wide` (Chinese, Japanese, Korean), `cyrillic`, `latin` (but not English) or `english`."""
+    read = text[:_READ]
+    if len(_WIDE.findall(read)) * _WIDE_SHARE > len(read):
+        return "wide"
+    words = _LETTERS.findall(read.lower())
+    if sum("\u0400" <= word[0] <= "\u04ff" for word in words) * _CYRILLIC_SHARE > len(words):
+        return "cyrillic"
+    return "latin" if sum(word in OTHER_LATIN for word in words) > sum(word in ENGLISH for word in words) else "english"
+
+
+_READ = 1_500  # characters
+_WIDE_SHARE, _CYRILLIC_SHARE = 7, 4  # one character, one word of so many
+_LETTERS = lazy_pattern(r"[^\W\d_]+")
+_WIDE = lazy_pattern("[\u3040-\u30ff\u3400-\u9fff\uac00-\ud7af]")
+
+
+def plain_letters(word: str) -> str:
+    """Return a word without the accents of Latin letters."""
+    if word.isascii() or word >= FIRST_CJK:
+        return word
+    letters = (one for one in unicodedata.normalize("NFD", word) if not "\u0300" <= one <= "\u0303" and one != "\u0327")
+    return unicodedata.normalize("NFC", "".join(letters))
+
+
+FIRST_CJK = "\u3040"
+#: The meaning of a word without accents, of a pair of Chinese, Japanese or Korean characters or of a single one, and of words that begin
+#: with a stem (which ends in `*`). Weights that were learnt from sentences in one language hold in others through these meanings.
+MEANING_OF = {plain_letters(word): meaning for meaning, words in MEANINGS.items() for word in reversed(words.split())}

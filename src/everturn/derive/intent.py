@@ -189,6 +189,12 @@ def is_bare_command(text: str) -> bool:
     return words.startswith("/") and name.isalnum() and words[1:] not in CLIENT_COMMANDS
 
 
+def steers_client(text: str) -> bool:
+    """Whether somebody typed a command of the client into the conversation."""
+    name = text.strip("` \n").partition(" ")[0]
+    return name.startswith("/") and name[1:].lower() in CLIENT_COMMANDS
+
+
 def adds_work(text: str) -> bool:
     """Whether a later request asks for more, and not only a question."""
     words = text.strip()

@@ -13,7 +13,7 @@ from collections.abc import Iterable
 from msgspec import Struct
 
 from everturn.derive.choices import STATED
-from everturn.derive.intent import asks_question, content_terms, is_approval, is_thanks, loose_terms
+from everturn.derive.intent import asks_question, content_terms, is_thanks, loose_terms, steers_client
 from everturn.derive.open_sentences import is_question
 from everturn.derive.turn_facts import TurnFacts
 from everturn.text.lazy_pattern import lazy_pattern
@@ -79,17 +79,13 @@ def _name_deeds(ran: Iterable[str], urls: Iterable[str]) -> frozenset[str]:
 def leaves_steps(reply: str, is_cut: bool, has_worked: bool, complains: bool) -> bool:
     """Whether the steps that stood open before a turn still do after it, which begins with `reply`.
 
-    A report on work takes their place. What was cut off reports on nothing: then they stay, unless the person agreed to them or
-    said what is wrong with the work. A question that was answered without work leaves them as well, and so do thanks.
+    A report on work takes their place. What was cut off reports on nothing: then they stay, also if the person agreed to them, unless
+    the person said what is wrong with the work. A question that was answered without work leaves them as well, and so do thanks
+    and commands of the client.
     """
-    if not reply:
-        return is_cut
-    if complains or is_approval(reply) or len(reply) <= _PICK:
-        return False
-    return is_cut or (not has_worked and (asks_question(reply) or is_thanks(reply)))
-
-
-_PICK = 2  # characters: a shorter reply is a letter or a number
+    if not reply or is_cut:
+        return is_cut and not complains
+    return not has_worked and (asks_question(reply) or is_thanks(reply) or steers_client(reply))
 
 
 def _is_put(one: LooseEnd) -> bool:

@@ -33,7 +33,7 @@ from everturn.derive.decision_states import (
     find_reply,
 )
 from everturn.derive.file_book import FileState
-from everturn.derive.intent import is_thanks
+from everturn.derive.intent import asks_question, is_thanks, says_nothing_new
 from everturn.derive.key_names import KeyName, advance_names
 from everturn.derive.loose_ends import Ending, LooseEnd, find_ending, fold_loose_ends, leaves_steps
 from everturn.derive.marker_lines import MarkedEntry, advance_entries
@@ -148,6 +148,7 @@ class SessionState(Struct, frozen=True):
     loose: tuple[LooseEnd, ...] = ()  # what was offered or put off and nobody has taken up
     begun: TurnRequest | None = None  # work announced in the last turn that was cut off
     waiting: bool = False  # no answer reports on the last request
+    unreported: tuple[TurnRequest, ...] = ()  # the requests on which no answer reports, since the last that one did
     answer: TurnRequest | None = None  # the last answer
     admitted: tuple[TurnRequest, ...] = ()  # what the last answer says failed
     answers: tuple[TurnRequest, ...] = ()  # the beginning of the last answer of each turn
@@ -216,8 +217,9 @@ def advance_state(state: SessionState, facts: TurnFacts) -> SessionState:
         questions=_update_questions(state, facts),
         next_steps=_update_steps(state, facts),
         loose=fold_loose_ends(state.loose, facts),
-        begun=state.begun if is_idle else _begun(facts),
+        begun=state.begun if is_idle or _goes_on(facts) else _begun(facts),
         waiting=state.waiting if is_idle else _is_waiting(facts),
+        unreported=state.unreported if is_idle else (*state.unreported, *requests) if _is_waiting(facts) else (),
         answer=answer or state.answer,
         admitted=(
             *state.admitted[-_MOST_ADMITTED:],
@@ -238,6 +240,11 @@ def _meant(state: SessionState, request: Saying, reply: DecisionState | None) ->
         return Referent(reply.text.removeprefix(request.text).lstrip(": "), reply.about_seq, "option")
     is_later = request.meant is not None and request.meant.kind == "answer" and state.answers  # it goes on with them
     return None if is_later else request.meant
+
+
+def _goes_on(facts: TurnFacts) -> bool:
+    """Whether the person only told the agent to go on, and nothing came of it."""
+    return not facts.deeds and facts.answer is None and all(says_nothing_new(one.text) for one in facts.requests)
 
 
 def _begun(facts: TurnFacts) -> TurnRequest | None:
@@ -264,8 +271,11 @@ def unresolved_failures(state: SessionState) -> list[FailureState]:
 
 
 def unanswered_questions(state: SessionState) -> list[Question]:
-    """Return the questions without a later human message."""
-    return [one for one in state.questions if one.answered_by is None]
+    """Return the questions to which no human replied. Who asks something else instead, and gets no answer, has not replied."""
+    asked = {
+        one.turn for one in state.unreported if not one.about and (asks_question(one.text) or one.text.startswith("/"))
+    }
+    return [one for one in state.questions if one.answered_by is None or one.answered_by in asked]
 
 
 # --- files and commands ---

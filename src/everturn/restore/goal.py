@@ -22,6 +22,7 @@ from everturn.derive.intent import (
     join_meaning,
     names_subject,
     says_nothing_new,
+    steers_client,
     topic_words,
     word_count,
 )
@@ -323,14 +324,14 @@ def requests(material: StatementMaterial) -> Iterator[DraftStatement]:
 
 # --- texts ---
 def last_request(state: SessionState) -> TurnRequest | None:
-    """Return the last request of a person that is more than thanks, praise, a letter or a word to go on."""
+    """Return the last request of a person that is more than thanks, praise, a letter, a word to go on or a command of the client."""
     spoken = [one for one in state.requests if one.starter == "human" and one.text]
     routine = routine_messages(state)
     said = (
         one
         for one in reversed(spoken)
         if len(one.text) >= _PICK
-        and not says_nothing_new(one.text)
+        and not (says_nothing_new(one.text) or steers_client(one.text))
         and not (len(one.text) > _SAME and request_words(one) in routine)
     )
     return next(said, spoken[-1] if spoken else None)

@@ -7,7 +7,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from everturn.derive.intent import CLIENT_COMMANDS, says_nothing_new, word_count
+from everturn.derive.decision_states import DecisionState
+from everturn.derive.intent import says_nothing_new, steers_client, word_count
 from everturn.derive.loose_ends import LooseEnd
 from everturn.derive.open_items import find_summary_steps
 from everturn.derive.plans import find_current, is_task
@@ -66,11 +67,20 @@ def _cut_off(material: StatementMaterial) -> Iterator[DraftStatement]:
     """Yield the request that no answer reports on, where its work stopped and what came last, as one entry."""
     begun, ending = material.state.begun, material.state.ending
     told, refs = list[str](), list[Words]()
-    if (one := _unreported(material.state)) is not None:
+    if (agreed := _agreed(material.state)) is not None:
+        asked = [one.text for one in material.state.questions if one.seq == agreed.about_seq]
+        about = (
+            " · ".join(dict.fromkeys([*asked, agreed.about]))
+            if agreed.about not in " ".join(asked)
+            else " ".join(asked)
+        )
+        refs += [(agreed.about_seq, about), (agreed.seq, agreed.text.partition(": ")[0])]
+        told += ["agreed to, not reported as done: ", ""]
+    for at, one in enumerate(_unreported(material.state)):
         whole = material.proofs.excerpt(one.seq, "prompt", _STEPS) if word_count(one.text) > _FEW_WORDS else ""
         is_begun = whole.startswith(one.text.removesuffix("…"))  # else the message holds more than the person typed
         refs.append((one.seq, whole if is_begun else one.text))
-        told.append("last request, not reported as done: ")
+        told.append("" if at else "last request, not reported as done: ")
     if begun is not None:
         refs.append((begun.seq, " · ".join(dict.fromkeys(_steps_by_answer(material.state)[begun.seq]))))
         told.append("started but interrupted: ")
@@ -83,21 +93,27 @@ def _cut_off(material: StatementMaterial) -> Iterator[DraftStatement]:
         yield fact_statement(material, 90, text, refs)
 
 
-def _unreported(state: SessionState) -> TurnRequest | None:
-    """Return the last request if no answer reports on it: none came, or its turn ended in calls or in an announcement without work."""
+def _unreported(state: SessionState) -> list[TurnRequest]:
+    """Return the last requests on which no answer reports, the newest first: none came, or a turn ended in calls or in an announcement without work."""
     last = state.turn_count - 1
     has_worked = last in {*(one.turn for one in state.commands[-1:]), *(one.turn for one in state.files.values())}
-    if not (state.waiting or (state.begun is not None and not has_worked)):
+    told = [one for one in reversed(state.unreported) if one.starter == "human" and state.waiting]
+    if not told and state.begun is not None and not has_worked:
+        newest = last_request(state)
+        told = [newest] if newest is not None and not says_nothing_new(state.requests[-1].text) else []
+    said = {one.text: one for one in told if not (says_nothing_new(one.text) or steers_client(one.text))}
+    return [one for one in said.values() if one.text][:_MOST_UNREPORTED]
+
+
+_MOST_UNREPORTED = 3
+
+
+def _agreed(state: SessionState) -> DecisionState | None:
+    """Return what the person agreed to last, or picked, if no answer reports on it."""
+    newest = state.requests[-1] if state.requests else None
+    if not state.waiting or newest is None or not newest.about:
         return None
-    one = last_request(state)
-    is_said = one is not None and not _steers_client(one.text) and not says_nothing_new(state.requests[-1].text)
-    return one if is_said else None
-
-
-def _steers_client(text: str) -> bool:
-    """Whether somebody typed a command of the client into the conversation."""
-    name = text.strip("` \n").partition(" ")[0]
-    return name.startswith("/") and name[1:].lower() in CLIENT_COMMANDS
+    return next((one for one in reversed(state.decisions) if one.seq == newest.seq and one.about), None)
 
 
 def left_before(material: StatementMaterial) -> Iterator[DraftStatement]:

@@ -1,13 +1,12 @@
 """What the words of a rule mean, in any language.
 
-Weights that were learnt from sentences in one language hold in others through these meanings (`derive.decisions`). `language_group` tells what a text is written in. A word that ends in `*`
+Weights that were learnt from sentences in one language hold in others through these meanings (`derive.decisions`). A word that ends in `*`
 stands for all words that begin so. Accents do not count. Chinese, Japanese and Korean are looked up by pairs of characters, or by one.
 """
 
 from __future__ import annotations
 
 import re
-import unicodedata
 
 from everturn.text.lazy_pattern import lazy_pattern
 
@@ -203,35 +202,3 @@ CORRECTION = _pattern(
 LISTED_ORDER = _pattern(
     r"(?:commit|push|search|use|write|run|mark|check|report|stop|exit|follow|respond|return|include|read|update|create|complete|process|execute|analy[sz]e|review|keep)\b"
 )
-
-
-# --- languages ---
-def language_group(text: str) -> str:
-    """Return what a text is written in: `wide` (Chinese, Japanese, Korean), `cyrillic`, `latin` (but not English) or `english`."""
-    read = text[:_READ]
-    if len(_WIDE.findall(read)) * _WIDE_SHARE > len(read):
-        return "wide"
-    words = _LETTERS.findall(read.lower())
-    if sum("\u0400" <= word[0] <= "\u04ff" for word in words) * _CYRILLIC_SHARE > len(words):
-        return "cyrillic"
-    return "latin" if sum(word in OTHER_LATIN for word in words) > sum(word in ENGLISH for word in words) else "english"
-
-
-_READ = 1_500  # characters
-_WIDE_SHARE, _CYRILLIC_SHARE = 7, 4  # one character, one word of so many
-_LETTERS = lazy_pattern(r"[^\W\d_]+")
-_WIDE = lazy_pattern("[\u3040-\u30ff\u3400-\u9fff\uac00-\ud7af]")
-
-
-def plain_letters(word: str) -> str:
-    """Return a word without the accents of Latin letters."""
-    if word.isascii() or word >= FIRST_CJK:
-        return word
-    letters = (one for one in unicodedata.normalize("NFD", word) if not "\u0300" <= one <= "\u0303" and one != "\u0327")
-    return unicodedata.normalize("NFC", "".join(letters))
-
-
-FIRST_CJK = "\u3040"
-#: The meaning of a word without accents, of a pair of Chinese, Japanese or Korean characters or of a single one, and of words that begin
-#: with a stem (which ends in `*`). Weights that were learnt from sentences in one language hold in others through these meanings.
-MEANING_OF = {plain_letters(word): meaning for meaning, words in MEANINGS.items() for word in reversed(words.split())}

@@ -115,6 +115,8 @@ LEFT_TO_DO = _words(
     r"^\W*(?:task|step|phase) \d+\b.{0,60}\b(?:manual|pending|remains?|left|you)\b|\bci is (?:queued|running|pending)\b|\b(?:run|job|build|workflow) is (?:queued|still running)\b",
     r"\b(?:sag(?:en)? (?:sie|du)? ?(?:mir )?bescheid|wenn du (?:willst|möchtest)|noch nicht (?:gepusht|committet)|als nächstes)\b",
     r"\b(?:si vous (?:voulez|souhaitez)|dites-moi|prochaine étape|reste à)\b|\b(?:si quieres|avísame|próximo paso|queda(?:n)? por)\b",
+    r"\b(?:nếu (?:bạn|anh|chị|em|cần|muốn)|(?:jika|kalau|bila|apabila) (?:anda|kamu|mau|ingin|perlu|butuh)|если (?:вы |ты )?(?:хотите|хочешь|нужно|захотите)|якщо (?:хочете|хочеш|потрібно)|jeśli (?:chcesz|wolisz)|ister(?:seniz|sen)|se (?:vuoi|preferisci|quiser|preferir|desejar)|als je (?:wilt|wil)|pokud (?:chcete|chceš)|om du vill|hvis du vil)\b|원하(?:시면|신다면)|필요하(?:시|)면|إذا (?:أردت|كنت تريد)|यदि आप|अगर आप",
+    r"\b(?:bước tiếp theo|langkah (?:selanjutnya|berikutnya)|следующи[йм] шаг|наступний крок|następny krok|sonraki adım|prossim[oi] pass[oi]|volgende stap|próximos? passos?|další krok|nästa steg|(?:chưa|belum) (?:di)?(?:commit|push|deploy|merge|test|uji)|ещё не|дайте знать|fammi sapere|daj znać|laat (?:me|het) weten|me avis[ae]|avise-me)\b|다음 단계|아직 [^.\n]{0,24}(?:않|안 )",
     r"(?:次のステップ|必要であれば|必要なら|残りの|まだ.{0,12}(?:していません|未)|下一步|如果(?:你|您)?需要|尚未|还没有)",
 )
 #: The same in the last paragraphs, where milder words are enough: conditions, limits, what was not done, what somebody has to do.
@@ -189,7 +191,7 @@ ORDERED_ANSWER = _words(
 #: A question that puts something to the person, wherever it stands near the end.
 OFFERED = _words(
     r"\b(?:want me to|would you (?:like|prefer|rather)|do you want|should i\b|shall (?:i|we)\b|which (?:one|option|approach|way)|ok(?:ay)? to\b|"
-    r"soll ich|möchtest du|dois-je|voulez-vous|veux-tu|quieres que)|ましょうか|要我|需要我"
+    r"soll ich|möchtest du|dois-je|voulez-vous|veux-tu|quieres que|quer que|deseja que|gostaria (?:que|de)|vuoi che|preferisci|wil je (?:dat|nog)|zal ik|хотите|хочешь|мне (?:сделать|добавить)|czy (?:chcesz|mam)|ister misin\w*|(?:bạn|anh) (?:có )?muốn|(?:mau|ingin|perlu) (?:saya|aku)|apakah (?:anda|kamu))|ましょうか|할까요|드릴까요|하시겠|要我|需要我"
 )
 #: Offers of many kinds, and questions that name a choice.
 MILD_OFFER = _words(r"\blet me know\b|\bif you\b")
@@ -209,7 +211,7 @@ LASTING = _words(
     rf"(?:^\W*|\b(?:branch|commits?|changes|work|tag|release)\b.{{0,40}}\b){NOT_YET} (?:pushed|committed|merged|published|deployed|released)\b|\bnext step\b",
     r"\bwenn du (?:willst|möchtest)|\bfalls du\b|\bbescheid\b|\bnächster schritt\b|\bspäter\b|\bnoch (?:offen|nicht (?:gepusht|committet))\b",
     r"\bsi (?:tu (?:veux|préfères)|vous (?:voulez|souhaitez|préférez))\b|\bdi(?:s|tes)-moi\b|\bprochaine étape\b|\bplus tard\b|\breste à\b",
-    r"\bsi (?:quieres|prefieres|lo deseas)\b|\bavísame\b|\bdime si\b|\bpróximo paso\b|\bmás adelante\b|\bqueda(?:n)? por\b|\bpendiente",
+    r"\bsi (?:quieres|prefieres|lo deseas)\b|\bavísame\b|\bdime si\b|\bpróximo paso\b|\bmás adelante\b|\bqueda(?:n)? por\b|\bpendiente|\bse (?:vuoi|quiser|preferir)\b|\bесли (?:вы )?хотите\b|\bnếu bạn muốn\b|\b(?:jika|kalau) (?:anda|kamu|mau)\b|\bister(?:seniz|sen)\b|\bjeśli chcesz\b|원하시면",
     r"必要(?:であれば|なら)|ご希望|次のステップ|今後|後ほど|別途|未(?:対応|実装)|如果(?:你|您)?(?:需要|想|希望)|下一步|后续(?=[^。，,；]{0,4}(?:可以?|再|还?需|工作|计划|版本|迭代|补|优化|扩展|任务|改进))|稍后|(?<!便于)(?<!方便)(?<!以便)以后|尚未|还没有?(?=实现|处理|添加|支持|提供|完成|接入|测试|做)",
 )
 THANKS = _words(
