@@ -190,3 +190,19 @@ def test_logs_have_many_forms(command: str, line: str) -> None:
     commits = TurnCommits()
     commits.note(shell(command), line, (3, 4), True, "")
     assert commits.logged[0] == LoggedCommit("1a2b3c4", "Count otters", 4)
+
+
+@pytest.mark.parametrize(
+    ("command", "subjects"),
+    [
+        ('mkdir docs && cat <<EOF > docs/plan.md\n1. run `git commit -m "Feed otters"`\nEOF', []),
+        ("tee plan.md <<'EOF'\ngit add . && git commit -m 'Feed otters'\nEOF\ngit status", []),
+        ("cat > a.md <<EOF\ngit commit -m no\nEOF\ngit commit -m 'Add notes'", ["Add notes"]),
+        ("git commit -m 'Add notes' && cat > a.md <<EOF\nA title\nEOF", ["Add notes"]),
+        ("git commit -F - <<EOF\nAdd notes\n\ngit commit -m 'no'\nEOF", ["Add notes"]),
+        ("bash <<EOF\ngit commit -m 'Add notes'\nEOF", ["Add notes"]),
+        ("git commit -m \"$(cat <<'EOF'\nAdd notes\n\nbecause\nEOF\n)\"", ["Add notes"]),
+    ],
+)
+def test_text_that_is_only_written_makes_no_commit(command: str, subjects: list[str]) -> None:
+    assert [one.subject for one in find_commits(shell(command), "", True)] == subjects

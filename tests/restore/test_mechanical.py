@@ -312,6 +312,38 @@ def test_files_that_were_only_named_are_told_apart(archive: Archive, store: Stor
     assert texts(document, "files") == texts(document, "artifacts") == []
 
 
+def test_a_file_that_was_touched_is_not_named_again_under_a_longer_name(archive: Archive, store: Store) -> None:
+    edit = archive.use("Edit", "c1", file_path="/home/ann/shop/src/parser.py", old_string="a", new_string="b")
+    session = archive.take_in(
+        archive.history.line("user", "change /workspaces/shop/src/parser.py, it runs under Node.js"),
+        edit,
+        archive.back("c1", "updated"),
+        archive.history.line("assistant", "Done, with TypeScript/Next.js in mind."),
+    )
+    document = build_document(store, SOURCES, session)
+    assert texts(document, "artifacts") == ["`src/parser.py` edited"]
+    assert texts(document, "mentioned") == []
+
+
+def test_a_file_of_the_session_is_created_also_after_edits(archive: Archive, store: Store) -> None:
+    edit = {"file_path": "/home/ann/shop/new.py", "old_string": "x", "new_string": "y"}
+    session = archive.take_in(
+        archive.history.line("user", "write new.py"),
+        archive.use("Write", "c1", file_path="/home/ann/shop/new.py", content="x"),
+        archive.back("c1", "File created successfully", type="create"),
+        archive.use("Edit", "c2", **edit),
+        archive.back("c2", "updated"),
+        archive.use("Edit", "c3", **edit),
+        archive.back("c3", "updated"),
+        archive.use("Read", "c4", file_path="/home/ann/shop/old.py"),
+        archive.back("c4", "x"),
+        archive.use("Write", "c5", file_path="/home/ann/shop/old.py", content="y"),
+        archive.back("c5", "written"),
+    )
+    found = texts(build_document(store, SOURCES, session), "artifacts")
+    assert sorted(found) == ["`new.py` created, edited ×2", "`old.py` edited"]
+
+
 def test_what_is_pinned_is_a_constraint_with_a_label(store: Store, session: Session) -> None:
     with store.write():
         store.keep(KeptRow("pin", session.agent, session.native_id, "1", '"prices are in cents"', 0))

@@ -32,7 +32,7 @@ from everturn.derive.decision_states import (
     change_statuses,
     find_reply,
 )
-from everturn.derive.file_book import FileState
+from everturn.derive.file_book import FileBook, FileState
 from everturn.derive.intent import is_thanks
 from everturn.derive.key_names import KeyName, advance_names
 from everturn.derive.loose_ends import Ending, LooseEnd, find_ending, fold_loose_ends, leaves_steps
@@ -270,10 +270,16 @@ def unanswered_questions(state: SessionState) -> list[Question]:
 
 # --- files and commands ---
 def _update_files(state: SessionState, facts: TurnFacts) -> tuple[dict[str, FileState], RanBefore]:
-    if not (facts.files or facts.trees or facts.folders or any("*" in one.what for one in facts.deeds)):
+    undone = {one.hash[:7] for one, _ in facts.commits if one.undone}
+    if not (undone or facts.files or facts.trees or facts.folders or any("*" in one.what for one in facts.deeds)):
         return state.files, state.ran
-    tree = _tree_before(state)
-    return advance_files(state.files, facts, tree), tree.ran
+    tree, known = _tree_before(state), state.files
+    if undone:
+        known = FileBook(known, state.workspace)
+        for one in state.commits:
+            if one.hash[:7] in undone:
+                known.undo(one.turn, one.seq)
+    return advance_files(known, facts, tree), tree.ran
 
 
 def _tree_before(state: SessionState) -> TreeBefore:

@@ -280,8 +280,9 @@ def mentioned_files(material: StatementMaterial) -> Iterator[DraftStatement]:
     known = {*material.state.files, *material.state.named}
     ends = {end for path in known for end in _path_endings(path)}
     touched = {end for path in material.state.files for end in (path.replace("\\", "/"), *_path_endings(path))}
-    said = (one for one in material.state.named.values() if one.said)
-    left = [one for one in said if one.path.replace("\\", "/") not in ends | touched]
+    said = [(one, one.path.replace("\\", "/")) for one in material.state.named.values() if one.said]
+    whole = {path for path in material.state.files if "/" in path}
+    left = [one for one, path in said if path not in ends | touched and whole.isdisjoint(_path_endings(path))]
     for weight, one in weigh_by_mention(left):
         yield fact_statement(material, 1 + 15 * weight, partial("`{}`".format, one.path), [(one.seq, one.path)])
 
@@ -353,9 +354,11 @@ _ENDS = {
 
 
 def _draft_file(material: StatementMaterial, one: FileState, weight: float) -> DraftStatement:
-    count = one.count or one.reads
+    is_made = one.effect == "created"
+    count = (one.count or one.reads) - is_made
     times = f" ×{count}" if count > 1 and one.action != "deleted" else ""
-    done = _ENDS.get((one.action, one.made)) or f"{one.action}{times}"
+    edits = f", edited{times}" if count else ""
+    done = _ENDS.get((one.action, one.made)) or (f"created{edits}" if is_made else f"{one.effect}{times}")
     return fact_statement(
         material, weight, lambda: f"`{one.path}` {done}", [(one.seq, one.path)], _LABELS.get(one.by, one.by)
     )
