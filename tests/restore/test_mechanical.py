@@ -325,6 +325,43 @@ def test_a_file_that_was_touched_is_not_named_again_under_a_longer_name(archive:
     assert texts(document, "mentioned") == []
 
 
+@pytest.mark.parametrize(
+    ("commit", "later", "asked", "left"),
+    [
+        ("git commit -am 'Add lamps'", "pytest -q", "", "`src/lamp.py`"),
+        ("cd /home/ann/shop && git commit -am 'Add lamps'", "git status", "", "`src/lamp.py`"),
+        ("git commit -am 'Add lamps'", "git stash", "", ""),
+        ("git commit -am 'Add lamps'", "make release", "", ""),
+        ("git commit -am 'Add lamps'", "ls", "ok, ich habe es committet", ""),
+        ("git -C ../other commit -am 'Add lamps'", "ls", "", ""),
+        ("cd docs && git commit -am 'Add lamps'", "ls", "", ""),
+    ],
+)
+def test_work_after_the_last_commit_is_told_as_not_committed(
+    commit: str, later: str, asked: str, left: str, archive: Archive, store: Store
+) -> None:
+    line, use, back = archive.history.line, archive.use, archive.back
+    edit = {"file_path": "/home/ann/shop/src/lamp.py", "old_string": "a", "new_string": "b"}
+    session = archive.take_in(
+        line("user", "add lamps"),
+        use("Edit", "c1", **edit | {"file_path": "/home/ann/shop/src/shade.py"}),
+        back("c1", "updated"),
+        use("Bash", "c2", command=commit),
+        back("c2", "[main 1a2b3c4] Add lamps\n 1 file changed, 2 insertions(+)"),
+        use("Edit", "c3", **edit),
+        back("c3", "updated"),
+        use("Write", "c4", file_path="/tmp/notes.md", content="x"),
+        back("c4", "written"),
+        use("Bash", "c5", command=later),
+        back("c5", "ok"),
+        line("assistant", "Done."),
+        *([line("user", asked)] if asked else []),
+    )
+    found = texts(build_document(store, SOURCES, session), "commits")
+    expected = [f"not committed, changed since the last commit: {left}"] if left else []
+    assert found == [*expected, "`1a2b3c4` Add lamps"]
+
+
 def test_a_file_of_the_session_is_created_also_after_edits(archive: Archive, store: Store) -> None:
     edit = {"file_path": "/home/ann/shop/new.py", "old_string": "x", "new_string": "y"}
     session = archive.take_in(

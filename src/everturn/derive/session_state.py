@@ -44,7 +44,14 @@ from everturn.derive.paths import local_path
 from everturn.derive.plans import PlanItem, fold_plan
 from everturn.derive.pointers import Referent
 from everturn.derive.turn_facts import CallFact, Saying, TurnFacts
-from everturn.derive.version_control import CommitState, advance_commits
+from everturn.derive.version_control import (
+    CommitState,
+    advance_commits,
+    commit_folder,
+    is_tracked,
+    may_have_settled,
+    may_settle,
+)
 
 _NAMES = 2_000  # mentioned files that are remembered
 _MOST_ADMITTED = 40  # sentences of answers that are remembered
@@ -261,6 +268,25 @@ def _is_waiting(facts: TurnFacts) -> bool:
 def unresolved_failures(state: SessionState) -> list[FailureState]:
     """Return all calls that failed and have not succeeded since, the latest last."""
     return [one for one in state.errors if one.outcome == "failed" and one.resolved_by is None]
+
+
+def uncommitted_files(state: SessionState) -> list[FileState]:
+    """Return the files that were certainly changed after the last commit and that nothing has committed, put away or discarded since.
+
+    Only of a session that commits in its own workspace, and where nobody else can have committed: no subagent, and no person who speaks of it.
+    """
+    made = [one for one in state.commits if not one.url]
+    if not made or state.delegated or made[-1].by or not state.workspace:
+        return []
+    last = max(one.seq for one in made)
+    settled = max((one.seq for one in state.commands if one.seq > last and may_settle(one.command)), default=last)
+    settled = max((settled, *(one.seq for one in state.requests if may_have_settled(one.text))))
+    folder = next((commit_folder(one.command) for one in state.commands if one.seq == last), "")
+    if folder is None:
+        return []
+    root = local_path(f"{folder}/x", state.workspace).removesuffix("x") if folder else ""
+    changed = (one for one in state.files.values() if one.action != "read" and one.seq > settled and not one.by)
+    return [one for one in changed if one.path.startswith(root) and is_tracked(one.path)]
 
 
 def unanswered_questions(state: SessionState) -> list[Question]:

@@ -18,7 +18,7 @@ from everturn.derive.file_book import REPORT, UNRECORDED, FileState
 from everturn.derive.key_names import KeyName, NameSetting, rank_names
 from everturn.derive.open_failures import SERVICE, OpenFailure, still_failing, unconfirmed_reports
 from everturn.derive.plans import PlanItem, find_current, is_task
-from everturn.derive.session_state import FailureState, SessionState, advance_state
+from everturn.derive.session_state import FailureState, SessionState, advance_state, uncommitted_files
 from everturn.derive.turn_facts import TurnFacts
 from everturn.derive.version_control import CommitState
 from everturn.model.archive import Session, is_live
@@ -180,6 +180,7 @@ _MOST_NOISE = {"mentioned": 16, "commands": 16}  # statements that are proven of
 _MOST_NAMES = 80
 _SUBJECT, _SHORT_SUBJECT, _SUBJECTS = 100, 32, 1_000  # cells of a subject, at most and at least, and of all of them
 _TASK_WORDS, _TASKS = 100, 600  # cells of a task of a file, and of all of them
+_UNCOMMITTED = 6  # files that are named
 _NEXT_ITEMS, _LATER_ITEM = 8, 12.0  # plan items that matter now; the weight of later ones
 _SIGNS = {"open": "[ ]", "doing": "[~]", "done": "[x]", "dropped": "[-]"}
 
@@ -255,7 +256,12 @@ def plan_done(material: StatementMaterial) -> Iterator[DraftStatement]:
 
 
 def commits(material: StatementMaterial) -> Iterator[DraftStatement]:
-    """Commits, the latest first; of many, less of their subjects."""
+    """What was changed and not committed, then commits, the latest first; of many, less of their subjects."""
+    if left := uncommitted_files(material.state):
+        shown = left[-_UNCOMMITTED:]
+        more = f" and {len(left) - len(shown)} more" if len(left) > len(shown) else ""
+        note = f"not committed, changed since the last commit: {', '.join(f'`{one.path}`' for one in shown)}{more}"
+        yield fact_statement(material, 90, lambda: note, [(one.seq, one.path) for one in shown])
     width = min(_SUBJECT, max(_SHORT_SUBJECT, _SUBJECTS // max(1, len(material.state.commits))))
     for rank, one in rank_latest(material.state.commits):
         words = (one.seq, one.subject)
