@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from everturn.derive.commits import Commit, LoggedCommit, TurnCommits, find_commits, stated_hashes
-from everturn.derive.file_book import REPORT
+from everturn.derive.file_book import REPORT, UNRECORDED
 from everturn.derive.session_state import SessionState, advance_state
 from everturn.derive.turn_facts import TurnFacts
 from everturn.model.conversation import CallStart
@@ -206,3 +206,15 @@ def test_logs_have_many_forms(command: str, line: str) -> None:
 )
 def test_text_that_is_only_written_makes_no_commit(command: str, subjects: list[str]) -> None:
     assert [one.subject for one in find_commits(shell(command), "", True)] == subjects
+
+
+def test_a_commit_that_a_session_ends_with_is_told_until_it_goes_on() -> None:
+    commits = TurnCommits()
+    commits.note_begun(shell("git add . && git commit -m 'Count otters'"), 5, "")
+    assert made(commits) == [("", "Count otters", UNRECORDED)]
+    begun = TurnFacts(0, 5, commits=tuple(commits.found()))
+    state = advance_state(SessionState("s", "/zoo"), begun)
+    assert [one.subject for one in state.commits] == ["Count otters"]
+    assert advance_state(state, TurnFacts(1, 9)).commits == ()
+    log = TurnFacts(1, 9, logged=(LoggedCommit("aaaa111", "Count otters", 8),))
+    assert [(one.hash, one.by) for one in advance_state(state, log).commits] == [("aaaa111", "")]

@@ -273,8 +273,8 @@ def test_the_output_of_a_check_decides_what_is_said_of_its_command(archive: Arch
         back("c2", "pom.xml"),
     )
     assert texts(build_document(store, SOURCES, session), "commands") == [
-        "`ls` → ok",
         "`mvn clean install | tail -5` → failed: [INFO] BUILD FAILURE",
+        "`ls` → ok",
     ]
 
 
@@ -360,6 +360,34 @@ def test_work_after_the_last_commit_is_told_as_not_committed(
     found = texts(build_document(store, SOURCES, session), "commits")
     expected = [f"not committed, changed since the last commit: {left}"] if left else []
     assert found == [*expected, "`1a2b3c4` Add lamps"]
+
+
+def test_commands_that_only_show_text_come_last(archive: Archive, store: Store) -> None:
+    ran = ("make build", "cat shop.py", "docker restart shop", "grep -n lamp shop.py | head")
+    calls = [
+        piece
+        for number, command in enumerate(ran)
+        for piece in (archive.use("Bash", f"c{number}", command=command), archive.back(f"c{number}", "x"))
+    ]
+    session = archive.take_in(archive.history.line("user", "restart the shop"), *calls)
+    found = texts(build_document(store, SOURCES, session), "commands")
+    assert [one.split("`")[1] for one in found] == [
+        "docker restart shop", "make build", "grep -n lamp shop.py | head", "cat shop.py"
+    ]  # fmt: skip
+
+
+def test_a_commit_without_a_result_is_labelled(archive: Archive, store: Store) -> None:
+    commit = archive.use("Bash", "c1", command='git commit -m "Add lamps"')
+    session = archive.take_in(archive.history.line("user", "commit the lamps"), commit)
+    (found,) = section(build_document(store, SOURCES, session), "commits").statements
+    assert (found.text, found.label) == ("Add lamps", "its result is not recorded")
+    session = archive.take_in(
+        archive.history.line("user", "commit the lamps"),
+        commit,
+        archive.history.line("assistant", "I stopped before that."),
+        sid="0a1b2c3d-0000-4000-8000-000000000009",
+    )
+    assert texts(build_document(store, SOURCES, session), "commits") == []
 
 
 def test_a_file_of_the_session_is_created_also_after_edits(archive: Archive, store: Store) -> None:

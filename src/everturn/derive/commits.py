@@ -22,7 +22,7 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from everturn.derive.failures import strip_attempt
-from everturn.derive.file_book import REPORT, SUBAGENT
+from everturn.derive.file_book import REPORT, SUBAGENT, UNRECORDED
 from everturn.derive.file_commands import GIT
 from everturn.derive.tool_scripts import script_calls
 from everturn.model.conversation import CallStart
@@ -466,6 +466,12 @@ class TurnCommits:
         again = {one.subject for one in made if one.subject and not one.amends}  # what failed is tried again
         self.made = [one for one in self.made if one[0].hash or one[0].subject not in again]
         self.made += [(on_branch(one, branch), seq) for one in made]
+
+    def note_begun(self, start: CallStart, seq: int, branch: str) -> None:
+        """Take a call that is the last of the session and has no result yet: whether it commits is not known."""
+        if start.kind == "shell":
+            made = find_commits(start, "", True)
+            self.made += [(replace(on_branch(one, branch), by=UNRECORDED), seq) for one in made if not one.url]
 
     def found(self) -> list[tuple[Commit, int]]:
         """Return the commits of the turn in order, as far as they have a hash or a subject."""

@@ -32,7 +32,7 @@ from everturn.derive.decision_states import (
     change_statuses,
     find_reply,
 )
-from everturn.derive.file_book import FileBook, FileState
+from everturn.derive.file_book import UNRECORDED, FileBook, FileState
 from everturn.derive.intent import is_thanks
 from everturn.derive.key_names import KeyName, advance_names
 from everturn.derive.loose_ends import Ending, LooseEnd, find_ending, fold_loose_ends, leaves_steps
@@ -340,11 +340,14 @@ def _new_commands(facts: TurnFacts) -> tuple[CommandState, ...]:
 
 def _update_commits(state: SessionState, facts: TurnFacts) -> tuple[CommitState, ...]:
     """Return the commits after one more turn. What names no branch is on the one that version control named last."""
-    if not (facts.commits or facts.rewrites or facts.logged):
-        return state.commits
-    changes = [(replace(one, branch=one.branch or state.branch), seq) for one, seq in facts.rewrites]
-    made = [(on_branch(one, state.branch), seq) for one, seq in facts.commits]
-    return advance_commits(state.commits, made, changes, facts.turn, facts.logged)
+    commits = state.commits
+    if facts.commits or facts.rewrites or facts.logged:
+        changes = [(replace(one, branch=one.branch or state.branch), seq) for one, seq in facts.rewrites]
+        made = [(on_branch(one, state.branch), seq) for one, seq in facts.commits]
+        commits = advance_commits(commits, made, changes, facts.turn, facts.logged)
+    if any(one.by == UNRECORDED for one in state.commits):  # only begun, and the session goes on
+        commits = tuple(one for one in commits if one.by != UNRECORDED or one.hash or one.turn == facts.turn)
+    return commits
 
 
 # --- failures ---

@@ -20,6 +20,7 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from everturn.derive.commits import MOST_CHARS, Commit, LoggedCommit, command_text, is_subject
+from everturn.derive.file_book import UNRECORDED
 from everturn.derive.file_commands import LOG_NAME, Touch, last_folder
 from everturn.derive.paths import has_ending, is_absolute, is_generated
 from everturn.model.conversation import CallStart
@@ -150,7 +151,8 @@ def _name_logged(commits: list[CommitState], logged: Sequence[LoggedCommit]) -> 
             (log for log in logged if log.seq > one.seq and log.subject and is_subject(log.subject, one.subject)), None
         )
         if found is not None and found.hash[:7] not in taken:
-            commits[number] = replace(one, hash=found.hash, shown=found.seq)
+            by = "" if one.by == UNRECORDED else one.by  # it is recorded now
+            commits[number] = replace(one, hash=found.hash, shown=found.seq, by=by)
             taken.add(found.hash[:7])
     return commits
 

@@ -14,6 +14,7 @@ from functools import partial
 from msgspec import Struct
 from msgspec.structs import replace
 
+from everturn.derive.checks import only_looks
 from everturn.derive.file_book import REPORT, UNRECORDED, FileState
 from everturn.derive.key_names import KeyName, NameSetting, rank_names
 from everturn.derive.open_failures import SERVICE, OpenFailure, still_failing, unconfirmed_reports
@@ -181,6 +182,7 @@ _MOST_NAMES = 80
 _SUBJECT, _SHORT_SUBJECT, _SUBJECTS = 100, 32, 1_000  # cells of a subject, at most and at least, and of all of them
 _TASK_WORDS, _TASKS = 100, 600  # cells of a task of a file, and of all of them
 _UNCOMMITTED = 6  # files that are named
+_JUDGED = 100  # commands of which it is asked whether they only show text
 _NEXT_ITEMS, _LATER_ITEM = 8, 12.0  # plan items that matter now; the weight of later ones
 _SIGNS = {"open": "[ ]", "doing": "[~]", "done": "[x]", "dropped": "[-]"}
 
@@ -272,7 +274,10 @@ def commits(material: StatementMaterial) -> Iterator[DraftStatement]:
             yield fact_statement(material, weight, text, [(where, one.hash)], _LABELS.get(one.by, one.by))
         else:
             where = material.results.get(one.seq, one.seq) if one.url else one.seq
-            yield saying_statement(material, weight, (where, one.subject), width=2 * _SUBJECT if one.url else width)
+            label = _LABELS.get(one.by, one.by)
+            yield saying_statement(
+                material, weight, (where, one.subject), label=label, width=2 * _SUBJECT if one.url else width
+            )
 
 
 def files(material: StatementMaterial) -> Iterator[DraftStatement]:
@@ -294,9 +299,11 @@ def mentioned_files(material: StatementMaterial) -> Iterator[DraftStatement]:
 
 
 def commands(material: StatementMaterial) -> Iterator[DraftStatement]:
-    """Commands and how each ended the last time, the latest first."""
+    """Commands and how each ended the last time, the latest first; those that only show or search text come last."""
     last_runs = {one.command: one for one in material.state.commands}
-    for rank, one in rank_latest(sorted(last_runs.values(), key=lambda one: one.seq)):
+    latest = sorted(last_runs.values(), key=lambda one: one.seq, reverse=True)
+    latest[:_JUDGED] = sorted(latest[:_JUDGED], key=lambda one: only_looks(one.command))
+    for rank, one in enumerate(latest):
         ended = (
             f" → {safe_excerpt(material, (material.results.get(one.seq, one.seq), one.ended), _COMPLAINT)}"
             if one.ended
