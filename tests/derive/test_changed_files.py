@@ -63,6 +63,44 @@ def test_without_a_known_workspace_a_relative_name_is_the_file_that_ends_with_it
     assert _files(workspace, _edit("src/lamp.py", 1), _edit(whole, 4, 1))[whole].count == 2
 
 
+def test_a_told_name_is_the_file_that_was_read() -> None:
+    whole = "/home/ann/lamp/src/lamp.py"
+    read, edit = _edit(whole, 1, 0, "read"), _edit(whole, 8, 2)
+    assert _names("/elsewhere", read, _told("src/lamp.py", 5, 1), edit) == [whole]
+    assert _names("/elsewhere", _told("src/lamp.py", 2, 0), read, edit) == [whole]
+    assert len(_names("/elsewhere", read, _told("lamp.py", 5, 1))) == 1
+
+
+def test_what_a_session_made_stays_made_and_what_was_there_is_edited() -> None:
+    made = _files("/lamp", _edit("a.py", 1, 0, "created"), _edit("a.py", 4, 1), _edit("a.py", 7, 2, "created"))["a.py"]
+    assert (made.effect, made.count) == ("created", 3)
+    assert _files("/lamp", _edit("a.py", 1, 0, "read"), _edit("a.py", 4, 1, "created"))["a.py"].effect == "edited"
+    assert _files("/lamp", _edit("a.py", 1), _edit("a.py", 4, 1, "created"))["a.py"].effect == "edited"
+    told = _files("", _told("src/a.py", 2, 0), _edit("/home/ann/lamp/src/a.py", 5, 1, "created"))
+    assert [one.effect for one in told.values()] == ["edited"]
+
+
+def test_the_report_of_a_commit_makes_no_file_again() -> None:
+    commit = _ran("git add -A && git commit -m x", 7, 2, ("created", "a.py"), commits=True)
+    again = _files("/lamp", _edit("a.py", 1), commit)["a.py"]
+    assert (again.effect, again.count, again.seq) == ("edited", 1, 1)
+    gone = _ran("git rm a.py", 4, 1, ("deleted", "a.py"))
+    assert _files("/lamp", _edit("a.py", 1), gone, commit)["a.py"].action == "created"
+
+
+def test_a_commit_that_a_client_takes_back_takes_its_edits_with_it() -> None:
+    def committed(facts: TurnFacts, number: str) -> TurnFacts:
+        return replace(facts, last_seq=facts.last_seq + 2, commits=((Commit(number, "x"), facts.last_seq + 1),))
+
+    first = committed(_edit("a.py", 1), "aaaa111")
+    second = replace(
+        committed(_edit("b.py", 5, 1), "bbbb222"), files=(Touch("a.py", "edited", 5), Touch("b.py", "edited", 5))
+    )
+    undo = TurnFacts(2, 10, commits=((Commit("bbbb222", "", undone=True), 9),))
+    assert {path: one.count for path, one in _files("/lamp", first, second, undo).items()} == {"a.py": 1}
+    assert _names("/lamp", first, second) == ["a.py", "b.py"]
+
+
 def test_a_name_that_ends_two_files_is_its_own() -> None:
     two = _edit("/lamp/api/src/a.py", 1), _edit("/lamp/web/src/a.py", 4, 1)
     assert len(_names("", *two, _edit("src/a.py", 7, 2))) == 3

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from everturn.derive.commits import Commit, LoggedCommit, TurnCommits, find_commits, stated_hashes
-from everturn.derive.file_book import REPORT
+from everturn.derive.file_book import REPORT, UNRECORDED
 from everturn.derive.session_state import SessionState, advance_state
 from everturn.derive.turn_facts import TurnFacts
 from everturn.model.conversation import CallStart
@@ -190,3 +190,31 @@ def test_logs_have_many_forms(command: str, line: str) -> None:
     commits = TurnCommits()
     commits.note(shell(command), line, (3, 4), True, "")
     assert commits.logged[0] == LoggedCommit("1a2b3c4", "Count otters", 4)
+
+
+@pytest.mark.parametrize(
+    ("command", "subjects"),
+    [
+        ('mkdir docs && cat <<EOF > docs/plan.md\n1. run `git commit -m "Feed otters"`\nEOF', []),
+        ("tee plan.md <<'EOF'\ngit add . && git commit -m 'Feed otters'\nEOF\ngit status", []),
+        ("cat > a.md <<EOF\ngit commit -m no\nEOF\ngit commit -m 'Add notes'", ["Add notes"]),
+        ("git commit -m 'Add notes' && cat > a.md <<EOF\nA title\nEOF", ["Add notes"]),
+        ("git commit -F - <<EOF\nAdd notes\n\ngit commit -m 'no'\nEOF", ["Add notes"]),
+        ("bash <<EOF\ngit commit -m 'Add notes'\nEOF", ["Add notes"]),
+        ("git commit -m \"$(cat <<'EOF'\nAdd notes\n\nbecause\nEOF\n)\"", ["Add notes"]),
+    ],
+)
+def test_text_that_is_only_written_makes_no_commit(command: str, subjects: list[str]) -> None:
+    assert [one.subject for one in find_commits(shell(command), "", True)] == subjects
+
+
+def test_a_commit_that_a_session_ends_with_is_told_until_it_goes_on() -> None:
+    commits = TurnCommits()
+    commits.note_begun(shell("git add . && git commit -m 'Count otters'"), 5, "")
+    assert made(commits) == [("", "Count otters", UNRECORDED)]
+    begun = TurnFacts(0, 5, commits=tuple(commits.found()))
+    state = advance_state(SessionState("s", "/zoo"), begun)
+    assert [one.subject for one in state.commits] == ["Count otters"]
+    assert advance_state(state, TurnFacts(1, 9)).commits == ()
+    log = TurnFacts(1, 9, logged=(LoggedCommit("aaaa111", "Count otters", 8),))
+    assert [(one.hash, one.by) for one in advance_state(state, log).commits] == [("aaaa111", "")]

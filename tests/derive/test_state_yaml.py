@@ -22,7 +22,7 @@ FULL = SessionState(
     model="model-1",
     turn_count=47,
     total_tokens=124500,
-    files={"src/auth.py": FileState("src/auth.py", "edited", 11, 3), "tests/test_auth.py": FileState("tests/test_auth.py", "created", 14, 4)},
+    files={"src/auth.py": FileState("src/auth.py", "edited", 11, 3), "tests/test_auth.py": FileState("tests/test_auth.py", "created", 14, 4, made=True)},
     decisions=(DecisionState("Using JWT for authentication", 4, 1, "marker"), DecisionState("PostgreSQL over SQLite for prod", 7, 2, "marker")),
     current_focus="Implementing refresh token rotation",
     errors=(FailureState("pytest", "ImportError: jwt module", 12, 9, resolved_by=13, resolved_seq=12, between=("requirements.txt",)),),

@@ -34,6 +34,22 @@ def test_a_cmdlet_names_its_file(command: str, touches: list[tuple[str, str]]) -
     assert [one for one in command_touches(command, "") if one[0] != "read"] == touches
 
 
+@pytest.mark.parametrize(
+    ("command", "read"),
+    [
+        ("Get-Content -LiteralPath src/a.py -TotalCount 20", ["src/a.py"]),
+        ("$l = Get-Content src\\a.py -Encoding UTF8; $l[0..9]", ["src\\a.py"]),
+        ("powershell -NoProfile -Command 'Get-Content -LiteralPath '\"'\"'a.js'\"'\"' -Raw'", ["a.js"]),
+        ("Select-String -Path src/a.py -Pattern 'lamp.py'", ["src/a.py"]),
+        ("Get-ChildItem src | Select-String 'lamp.py'", []),
+        ("(Get-Content a.py) -replace 'x','y' | Set-Content a.py", []),
+        ("Get-Content $path", []),
+    ],
+)
+def test_a_cmdlet_may_read_its_file(command: str, read: list[str]) -> None:
+    assert [path for action, path in command_touches(command, "") if action == "read"] == read
+
+
 def test_a_cmdlet_that_failed_touches_nothing() -> None:
     assert command_touches("'x' | Set-Content a.py", "    + FullyQualifiedErrorId : InvalidEndOfLine") == []
 

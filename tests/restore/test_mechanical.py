@@ -273,8 +273,8 @@ def test_the_output_of_a_check_decides_what_is_said_of_its_command(archive: Arch
         back("c2", "pom.xml"),
     )
     assert texts(build_document(store, SOURCES, session), "commands") == [
-        "`ls` → ok",
         "`mvn clean install | tail -5` → failed: [INFO] BUILD FAILURE",
+        "`ls` → ok",
     ]
 
 
@@ -310,6 +310,103 @@ def test_files_that_were_only_named_are_told_apart(archive: Archive, store: Stor
     document = build_document(store, SOURCES, session)
     assert texts(document, "mentioned") == ["`src/parser.py`", "`src/lexer.py`"]
     assert texts(document, "files") == texts(document, "artifacts") == []
+
+
+def test_a_file_that_was_touched_is_not_named_again_under_a_longer_name(archive: Archive, store: Store) -> None:
+    edit = archive.use("Edit", "c1", file_path="/home/ann/shop/src/parser.py", old_string="a", new_string="b")
+    session = archive.take_in(
+        archive.history.line("user", "change /workspaces/shop/src/parser.py, it runs under Node.js"),
+        edit,
+        archive.back("c1", "updated"),
+        archive.history.line("assistant", "Done, with TypeScript/Next.js in mind."),
+    )
+    document = build_document(store, SOURCES, session)
+    assert texts(document, "artifacts") == ["`src/parser.py` edited"]
+    assert texts(document, "mentioned") == []
+
+
+@pytest.mark.parametrize(
+    ("commit", "later", "asked", "left"),
+    [
+        ("git commit -am 'Add lamps'", "pytest -q", "", "`src/lamp.py`"),
+        ("cd /home/ann/shop && git commit -am 'Add lamps'", "git status", "", "`src/lamp.py`"),
+        ("git commit -am 'Add lamps'", "git stash", "", ""),
+        ("git commit -am 'Add lamps'", "make release", "", ""),
+        ("git commit -am 'Add lamps'", "ls", "ok, ich habe es committet", ""),
+        ("git -C ../other commit -am 'Add lamps'", "ls", "", ""),
+        ("cd docs && git commit -am 'Add lamps'", "ls", "", ""),
+    ],
+)
+def test_work_after_the_last_commit_is_told_as_not_committed(
+    commit: str, later: str, asked: str, left: str, archive: Archive, store: Store
+) -> None:
+    line, use, back = archive.history.line, archive.use, archive.back
+    edit = {"file_path": "/home/ann/shop/src/lamp.py", "old_string": "a", "new_string": "b"}
+    session = archive.take_in(
+        line("user", "add lamps"),
+        use("Edit", "c1", **edit | {"file_path": "/home/ann/shop/src/shade.py"}),
+        back("c1", "updated"),
+        use("Bash", "c2", command=commit),
+        back("c2", "[main 1a2b3c4] Add lamps\n 1 file changed, 2 insertions(+)"),
+        use("Edit", "c3", **edit),
+        back("c3", "updated"),
+        use("Write", "c4", file_path="/tmp/notes.md", content="x"),
+        back("c4", "written"),
+        use("Bash", "c5", command=later),
+        back("c5", "ok"),
+        line("assistant", "Done."),
+        *([line("user", asked)] if asked else []),
+    )
+    found = texts(build_document(store, SOURCES, session), "commits")
+    expected = [f"not committed, changed since the last commit: {left}"] if left else []
+    assert found == [*expected, "`1a2b3c4` Add lamps"]
+
+
+def test_commands_that_only_show_text_come_last(archive: Archive, store: Store) -> None:
+    ran = ("make build", "cat shop.py", "docker restart shop", "grep -n lamp shop.py | head")
+    calls = [
+        piece
+        for number, command in enumerate(ran)
+        for piece in (archive.use("Bash", f"c{number}", command=command), archive.back(f"c{number}", "x"))
+    ]
+    session = archive.take_in(archive.history.line("user", "restart the shop"), *calls)
+    found = texts(build_document(store, SOURCES, session), "commands")
+    assert [one.split("`")[1] for one in found] == [
+        "docker restart shop", "make build", "grep -n lamp shop.py | head", "cat shop.py"
+    ]  # fmt: skip
+
+
+def test_a_commit_without_a_result_is_labelled(archive: Archive, store: Store) -> None:
+    commit = archive.use("Bash", "c1", command='git commit -m "Add lamps"')
+    session = archive.take_in(archive.history.line("user", "commit the lamps"), commit)
+    (found,) = section(build_document(store, SOURCES, session), "commits").statements
+    assert (found.text, found.label) == ("Add lamps", "its result is not recorded")
+    session = archive.take_in(
+        archive.history.line("user", "commit the lamps"),
+        commit,
+        archive.history.line("assistant", "I stopped before that."),
+        sid="0a1b2c3d-0000-4000-8000-000000000009",
+    )
+    assert texts(build_document(store, SOURCES, session), "commits") == []
+
+
+def test_a_file_of_the_session_is_created_also_after_edits(archive: Archive, store: Store) -> None:
+    edit = {"file_path": "/home/ann/shop/new.py", "old_string": "x", "new_string": "y"}
+    session = archive.take_in(
+        archive.history.line("user", "write new.py"),
+        archive.use("Write", "c1", file_path="/home/ann/shop/new.py", content="x"),
+        archive.back("c1", "File created successfully", type="create"),
+        archive.use("Edit", "c2", **edit),
+        archive.back("c2", "updated"),
+        archive.use("Edit", "c3", **edit),
+        archive.back("c3", "updated"),
+        archive.use("Read", "c4", file_path="/home/ann/shop/old.py"),
+        archive.back("c4", "x"),
+        archive.use("Write", "c5", file_path="/home/ann/shop/old.py", content="y"),
+        archive.back("c5", "written"),
+    )
+    found = texts(build_document(store, SOURCES, session), "artifacts")
+    assert sorted(found) == ["`new.py` created, edited ×2", "`old.py` edited"]
 
 
 def test_what_is_pinned_is_a_constraint_with_a_label(store: Store, session: Session) -> None:

@@ -34,6 +34,7 @@ from everturn.derive.paths import (
     ENDINGS,
     MOST_NAMED,
     PLAIN_NAMES,
+    PRODUCTS,
     has_ending,
     is_generated,
     is_result,
@@ -182,8 +183,7 @@ def _read_deed(line: str) -> Touch | None:
 
 
 # --- mentions ---
-_MENTION_CHARS = 12_000
-_MAX_MENTIONS = 120  # of one text: a longer listing says little about each
+_MENTION_CHARS, _MAX_MENTIONS = 12_000, 120  # of one text: a longer listing says little about each
 
 #: The end of a name. Its beginning is searched backwards, which is far cheaper than trying every word. A pattern whose matches all
 #: begin with a point is found several times as fast as one for names without a point too.
@@ -220,7 +220,7 @@ def _mentioned_name(text: str, end: re.Match[str]) -> str:
         return ""  # an ending alone
     if end[0] in _DOUBTFUL and "/" not in name and "\\" not in name and name not in _SURE:
         return ""
-    return "" if _FOREIGN.search(name) else name
+    return "" if _FOREIGN.search(name) or name.rpartition("/")[2] in PRODUCTS else name
 
 
 _ACTS = lazy_pattern(
@@ -296,7 +296,7 @@ def _announced_names(text: str) -> Iterator[tuple[int, int, str]]:
         if (name := _mentioned_name(text, one))
     )
     outside = [one for one in words if not any(start <= one[0] < end for start, end, _ in code)]
-    yield from sorted((*(one for one in code if _WHOLE.fullmatch(one[2])), *outside))
+    yield from sorted((*(one for one in code if _WHOLE.fullmatch(one[2]) and one[2] not in PRODUCTS), *outside))
 
 
 def _first_in_sentences(text: str, names: list[tuple[int, int, str]]) -> list[tuple[int, int, str]]:

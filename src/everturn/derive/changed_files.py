@@ -83,11 +83,12 @@ def advance_files(known: Mapping[str, FileState], facts: TurnFacts, tree: TreeBe
             continue
         if touch.action == "deleted" and (files.drop_folder(path) or names.is_no_loss(path, touch.seq, files)):
             continue
-        if touch.action != "read" and not (names.is_edited(touch) or commits.is_own(touch, path, is_own)):
-            continue  # a commit of what somebody else changed
+        if touch.action != "read" and not (names.is_edited(touch) or commits.is_own(touch, path, files.get(path))):
+            continue  # a commit of what somebody else changed, or that says again what was written before
         shorter = names.take_shorter(path, given)
         before = _join_states(files.get(path), shorter)
-        files.put(path, _update_file(before, touch, path, given, facts.turn))
+        is_new = touch.action == "created" and path not in tree.before
+        files.put(path, _update_file(before, touch, path, given, facts.turn, is_new))
         if touch.action == "deleted":
             files.delete_inside(path)
         elif touch.action != "read":
@@ -127,8 +128,9 @@ class _FileNames:
         given = self._given(touch, path)
         if known := self.files.spelled.get(same_case(path, self.tree.workspace)):
             return known, given
-        near = [one for one in (*self.files.enders(path), *self.files.ends(path)) if self.files[one].count]
+        near = [*self.files.enders(path), *self.files.ends(path)]
         same = [one for one in near if self._is_same(path, given, one, touch.seq)]
+        same = [one for one in same if self.files[one].count] or ("/" in path and same) or []  # else one only read
         same = [one for one in same if len(one) >= len(path)] or same
         if len(same) > 1 and "/" not in path:
             same = [one for one in same if self.files.is_root(one[: -len(path) - 1])]
@@ -144,11 +146,13 @@ class _FileNames:
 
     def take_shorter(self, path: str, given: str) -> FileState | None:
         """Take out the file that so far had a name without its folder, or with another case, and that a call names in full."""
-        if path in self.files or given not in _BY_CALLS:
+        if given not in _BY_CALLS:
             return None
         for one in self.files.ends(path):
+            if one == path:
+                continue
             is_shorter = path.endswith(f"/{one}") and not any(
-                other.endswith(f"/{one}") for other in self.files.enders(one)
+                other.endswith(f"/{one}") for other in self.files.enders(one) if other != path
             )
             if (is_shorter or path.lower() == one.lower()) and self._is_same(one, self.files[one].given, path, NEVER):
                 return self.files.take(one)
@@ -175,7 +179,7 @@ class _FileNames:
 
     def is_no_loss(self, path: str, seq: int, files: FileBook) -> bool:
         """Whether what is removed needs no entry: a log, an emptied folder, a folder that a command of the session brought, or what is temporary."""
-        if path in files:
+        if path in files and files[path].count:
             return False
         if LOG_NAME.search(path) or files.is_emptied(path):
             files.drop_removed_folders(path)
@@ -233,6 +237,7 @@ def _join_states(one: FileState | None, two: FileState | None) -> FileState | No
         first=min(one.first, two.first),
         by=one.by and two.by,
         action=first.action if last.action == "read" else last.action,
+        made=first.made,
     )
 
 
@@ -273,10 +278,13 @@ class _CommittedFiles:
             )
             self.own_text = "\n".join(call.what for call in self.own)
 
-    def is_own(self, touch: Touch, path: str, is_known: bool) -> bool:
+    def is_own(self, touch: Touch, path: str, known: FileState | None) -> bool:
         """Whether a change is the agent's: no commit reports it, the file is, or something that it did can have made it."""
         if touch.seq not in self.seqs or touch.by:
             return True
+        is_known = known is not None and known.count > 0
+        if is_known and touch.action == "created":
+            return known is not None and known.action == "deleted"
         name = path.rsplit("/", 1)[-1]
         ran = [*_lines_with(name, self.before), *_lines_with(name, self.own_text)]
         if touch.action == "deleted" and any(map(_UNTRACKS.search, ran)):
@@ -390,10 +398,9 @@ _CHANGES_NOTHING = lazy_pattern(
 )
 
 
-def _update_file(known: FileState | None, touch: Touch, path: str, given: str, turn: int) -> FileState:
+def _update_file(known: FileState | None, touch: Touch, path: str, given: str, turn: int, is_new: bool) -> FileState:
     reads = touch.action == "read"
     if known is None:
-        is_new = touch.action == "created"
         return FileState(path, touch.action, turn, touch.seq, int(not reads), int(reads), turn, touch.by, given, is_new)
     by = known.by if touch.by else ""
     given = max(given, known.given, key=_GIVEN.index)

@@ -22,7 +22,7 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from everturn.derive.failures import strip_attempt
-from everturn.derive.file_book import REPORT, SUBAGENT
+from everturn.derive.file_book import REPORT, SUBAGENT, UNRECORDED
 from everturn.derive.file_commands import GIT
 from everturn.derive.tool_scripts import script_calls
 from everturn.model.conversation import CallStart
@@ -67,7 +67,7 @@ def find_commits(start: CallStart, output: str, went_well: bool) -> list[Commit]
         return _stated_commits(output) if went_well and is_to_commit(start) else []
     if went_well and start.kind != "shell" and "git" in start.name.lower() and (made := _api_commit(start, output)):
         return [made]
-    text = command_text(start)[:MOST_CHARS]
+    text = _without_texts(command_text(start)[:MOST_CHARS])
     if "git" not in text and not _OPENS.search(text) and " changed" not in output:
         return []
     shown = both_ends(output, MOST_CHARS)
@@ -219,13 +219,13 @@ _ELSEWHERE = lazy_pattern(r"\.\.|\s--all\b|\s(?:origin|upstream)/|--author|--gre
 
 def is_amend(start: CallStart) -> bool:
     """Whether a call changes the last commit without giving it another subject."""
-    text = command_text(start)[:MOST_CHARS]
+    text = _without_texts(command_text(start)[:MOST_CHARS])
     return "--amend" in text and _COMMIT.search(text) is not None and not any(_commit_subjects(text))
 
 
 def is_rebase(start: CallStart) -> bool:
     """Whether a call puts commits on another base or rewrites them, so that their hashes change."""
-    return bool(_REBASE.search(command_text(start)[:MOST_CHARS]))
+    return bool(_REBASE.search(_without_texts(command_text(start)[:MOST_CHARS])))
 
 
 _REBASE = lazy_pattern(
@@ -320,6 +320,37 @@ def command_text(start: CallStart) -> str:
     return "\n".join(text for _, text, _ in script_calls(given)) if isinstance(given, str) else ""
 
 
+#: What runs its here-document, or takes the words of a commit from it.
+_RUNS_TEXT = lazy_pattern(
+    r"(?:^|[\s;&|(\"'/])(?:ba|z|k|da|fi)?sh\b|\b(?:ssh|pwsh|powershell|eval|python[\d.]*|node|ruby|perl)\b"
+)
+_TAKES_WORDS = lazy_pattern(r"\b(?:git|gh|glab)\b[^\n;&|]{0,400}$")
+_MOST_DOCUMENTS = 20
+
+
+def _without_texts(command: str) -> str:
+    """Return a command line without what its here-documents only write; of the message of a commit, its first line stays."""
+    at = 0
+    for _ in range(_MOST_DOCUMENTS if "<<" in command else 0):
+        if (found := _BODY.search(command, at)) is None:
+            break
+        at = found.end()
+        closing = lazy_pattern(rf"^[ \t]*{re.escape(found[1])}\b", re.MULTILINE).search(command, at)
+        end = closing.start() if closing else len(command)
+        head = command[command.rfind("\n", 0, found.start()) + 1 : found.start()]
+        if _RUNS_TEXT.search(head) or _RUNS_TEXT.search(found[2]):
+            at = end
+            continue
+        body = command[at:end].lstrip()
+        kept = f"{body.partition(chr(10))[0]}\n" if _TAKES_WORDS.search(head) and body else ""
+        command = command[:at] + kept + command[end:]
+        at += len(kept)
+    return command
+
+
+_BODY = lazy_pattern(r"<<-?[ \t]{0,4}['\"]?(\w{1,60})['\"]?([^\n]{0,1000})\n")
+
+
 def _git_command_line(start: CallStart) -> str:
     """Return the arguments of a version control tool as a command line."""
     if "git" not in start.name.lower() or not isinstance(start.input, dict):
@@ -344,9 +375,10 @@ _VARIABLE = lazy_pattern(r"\$?\b(\w{1,60})[ \t]{0,4}=[ \t]{0,4}@?[\"'][ \t]{0,4}
 
 def _commit_subject(given: str, before: str) -> str:
     """Return the subject in what is given to a commit, or in the variable that is; "" if it is not there."""
-    if document := _DOCUMENT.search(given):
+    message, document = _MESSAGE.search(given), _DOCUMENT.search(given)
+    if document is not None and (message is None or message.end() > document.start()):
         return one_line(document[2], _SUBJECT)
-    if (message := _MESSAGE.search(given)) is None:
+    if message is None:
         return ""
     words = message[1][1:-1] if message[1][0] in "\"'" else message[1]
     if words[:1] == "$" and words[1:2] != "(":
@@ -434,6 +466,12 @@ class TurnCommits:
         again = {one.subject for one in made if one.subject and not one.amends}  # what failed is tried again
         self.made = [one for one in self.made if one[0].hash or one[0].subject not in again]
         self.made += [(on_branch(one, branch), seq) for one in made]
+
+    def note_begun(self, start: CallStart, seq: int, branch: str) -> None:
+        """Take a call that is the last of the session and has no result yet: whether it commits is not known."""
+        if start.kind == "shell":
+            made = find_commits(start, "", True)
+            self.made += [(replace(on_branch(one, branch), by=UNRECORDED), seq) for one in made if not one.url]
 
     def found(self) -> list[tuple[Commit, int]]:
         """Return the commits of the turn in order, as far as they have a hash or a subject."""

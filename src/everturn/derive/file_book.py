@@ -38,6 +38,13 @@ class FileState(Struct, frozen=True):
     given: str = ""  # what named it best: "absolute" or "relative" (a call), "shell", "told" (an answer)
     made: bool = False  # it was not there before the session
 
+    @property
+    def effect(self) -> str:
+        """What all changes come to: a file that was there before is edited, also by what writes it anew."""
+        if self.action not in ("created", "edited"):
+            return self.action
+        return "created" if self.made else "edited"
+
 
 class FileBook(dict[str, FileState]):
     """The files of a session by name, with what they are looked up by, so that a turn costs what happens in it."""
@@ -113,7 +120,7 @@ class FileBook(dict[str, FileState]):
     def make_folder(self, path: str, turn: int, seq: int) -> None:
         """Note a folder that was made. Once a file is in it, only that is named."""
         if path not in self and not self.folders.get(path):
-            self.put(path, FileState(path, "created", turn, seq, 1, first=turn, given=FOLDER))
+            self.put(path, FileState(path, "created", turn, seq, 1, first=turn, given=FOLDER, made=True))
 
     def drop_folder(self, path: str) -> bool:
         """Take out a folder that was made before and is removed now; whether it was."""
@@ -140,6 +147,16 @@ class FileBook(dict[str, FileState]):
             elif self[path].count:
                 self[path] = replace(self[path], action="deleted")
                 self.gone[path] = None
+
+    def undo(self, turn: int, before: int) -> None:
+        """Take back the last change of the files that were changed last in a turn before a message."""
+        for path, one in list(self.items()):
+            if one.turn == turn and one.seq < before and one.count:
+                left = present_again(one)
+                if left.count or left.reads:
+                    self.put(path, left)
+                else:
+                    self.take(path)
 
     def restore_folders(self, path: str) -> None:
         """Drop the entries of the folders in which a file is written, also of those that were taken for an edited file."""

@@ -85,7 +85,7 @@ def name_links(text: str) -> str:
     return _FILE_LINK.sub(lambda link: f"`{plain_path(link[1])}`", text) if "file://" in text else text
 
 
-_PRODUCTS = frozenset(
+PRODUCTS = frozenset(
     f"{one}.js" for one in "Node Next Vue Vite Express React Three Nuxt Nest D3 Chart Alpine p5".split()
 )
 
@@ -93,7 +93,7 @@ _PRODUCTS = frozenset(
 def has_ending(path: str) -> bool:
     name = path.replace("\\", "/").rsplit("/", 1)[-1]
     stem, dot, ending = name.rpartition(".")
-    return bool(stem and dot) and ending.lower() in _FILE_ENDINGS and path not in _PRODUCTS
+    return bool(stem and dot) and ending.lower() in _FILE_ENDINGS and path not in PRODUCTS
 
 
 _LONGEST_PATH = 4096

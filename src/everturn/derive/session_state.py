@@ -32,7 +32,7 @@ from everturn.derive.decision_states import (
     change_statuses,
     find_reply,
 )
-from everturn.derive.file_book import FileState
+from everturn.derive.file_book import UNRECORDED, FileBook, FileState
 from everturn.derive.intent import asks_question, is_thanks, says_nothing_new
 from everturn.derive.key_names import KeyName, advance_names
 from everturn.derive.loose_ends import Ending, LooseEnd, find_ending, fold_loose_ends, leaves_steps
@@ -44,7 +44,14 @@ from everturn.derive.paths import local_path
 from everturn.derive.plans import PlanItem, fold_plan
 from everturn.derive.pointers import Referent
 from everturn.derive.turn_facts import CallFact, Saying, TurnFacts
-from everturn.derive.version_control import CommitState, advance_commits
+from everturn.derive.version_control import (
+    CommitState,
+    advance_commits,
+    commit_folder,
+    is_tracked,
+    may_have_settled,
+    may_settle,
+)
 
 _NAMES = 2_000  # mentioned files that are remembered
 _MOST_ADMITTED = 40  # sentences of answers that are remembered
@@ -270,6 +277,25 @@ def unresolved_failures(state: SessionState) -> list[FailureState]:
     return [one for one in state.errors if one.outcome == "failed" and one.resolved_by is None]
 
 
+def uncommitted_files(state: SessionState) -> list[FileState]:
+    """Return the files that were certainly changed after the last commit and that nothing has committed, put away or discarded since.
+
+    Only of a session that commits in its own workspace, and where nobody else can have committed: no subagent, and no person who speaks of it.
+    """
+    made = [one for one in state.commits if not one.url]
+    if not made or state.delegated or made[-1].by or not state.workspace:
+        return []
+    last = max(one.seq for one in made)
+    settled = max((one.seq for one in state.commands if one.seq > last and may_settle(one.command)), default=last)
+    settled = max((settled, *(one.seq for one in state.requests if may_have_settled(one.text))))
+    folder = next((commit_folder(one.command) for one in state.commands if one.seq == last), "")
+    if folder is None:
+        return []
+    root = local_path(f"{folder}/x", state.workspace).removesuffix("x") if folder else ""
+    changed = (one for one in state.files.values() if one.action != "read" and one.seq > settled and not one.by)
+    return [one for one in changed if one.path.startswith(root) and is_tracked(one.path)]
+
+
 def unanswered_questions(state: SessionState) -> list[Question]:
     """Return the questions to which no human replied. Who asks something else instead, and gets no answer, has not replied."""
     asked = {
@@ -280,10 +306,16 @@ def unanswered_questions(state: SessionState) -> list[Question]:
 
 # --- files and commands ---
 def _update_files(state: SessionState, facts: TurnFacts) -> tuple[dict[str, FileState], RanBefore]:
-    if not (facts.files or facts.trees or facts.folders or any("*" in one.what for one in facts.deeds)):
+    undone = {one.hash[:7] for one, _ in facts.commits if one.undone}
+    if not (undone or facts.files or facts.trees or facts.folders or any("*" in one.what for one in facts.deeds)):
         return state.files, state.ran
-    tree = _tree_before(state)
-    return advance_files(state.files, facts, tree), tree.ran
+    tree, known = _tree_before(state), state.files
+    if undone:
+        known = FileBook(known, state.workspace)
+        for one in state.commits:
+            if one.hash[:7] in undone:
+                known.undo(one.turn, one.seq)
+    return advance_files(known, facts, tree), tree.ran
 
 
 def _tree_before(state: SessionState) -> TreeBefore:
@@ -318,11 +350,14 @@ def _new_commands(facts: TurnFacts) -> tuple[CommandState, ...]:
 
 def _update_commits(state: SessionState, facts: TurnFacts) -> tuple[CommitState, ...]:
     """Return the commits after one more turn. What names no branch is on the one that version control named last."""
-    if not (facts.commits or facts.rewrites or facts.logged):
-        return state.commits
-    changes = [(replace(one, branch=one.branch or state.branch), seq) for one, seq in facts.rewrites]
-    made = [(on_branch(one, state.branch), seq) for one, seq in facts.commits]
-    return advance_commits(state.commits, made, changes, facts.turn, facts.logged)
+    commits = state.commits
+    if facts.commits or facts.rewrites or facts.logged:
+        changes = [(replace(one, branch=one.branch or state.branch), seq) for one, seq in facts.rewrites]
+        made = [(on_branch(one, state.branch), seq) for one, seq in facts.commits]
+        commits = advance_commits(commits, made, changes, facts.turn, facts.logged)
+    if any(one.by == UNRECORDED for one in state.commits):  # only begun, and the session goes on
+        commits = tuple(one for one in commits if one.by != UNRECORDED or one.hash or one.turn == facts.turn)
+    return commits
 
 
 # --- failures ---

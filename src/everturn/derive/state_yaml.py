@@ -63,7 +63,7 @@ def prune_state(state: SessionState) -> StateView:
     resolved.sort(key=lambda one: one.resolved_seq or 0)
     return StateView(
         session={name: getattr(state, name) for name in _SESSION},
-        files_touched=[{"path": one.path, "action": one.action, "turn": one.turn + 1} for one in written[-FILES:]],
+        files_touched=[{"path": one.path, "action": one.effect, "turn": one.turn + 1} for one in written[-FILES:]],
         key_decisions=[f"{text} {evidence_mark(turn, of)}" for text, turn, of in (*shown, *more[-DECISIONS:])],
         current_focus=state.current_focus,
         errors_resolved=[_error_line(one) for one in resolved[-ERRORS:]],

@@ -276,9 +276,21 @@ def _matched_writes(body: str) -> Iterator[str]:
 
 
 # --- PowerShell ---
-_CMDLET_MARKS = ("-Content", "Out-File", "-Item", "WriteAll", "del ", "rd ", "rm ", "rmdir ", "ri ", "erase ")
+_CMDLET_MARKS = (
+    "-Content",
+    "Select-String",
+    "Out-File",
+    "-Item",
+    "WriteAll",
+    "del ",
+    "rd ",
+    "rm ",
+    "rmdir ",
+    "ri ",
+    "erase ",
+)
 _CMDLET = lazy_pattern(
-    r"(?:^|[|;&{(\n\"'])\s{0,20}(Set-Content|Add-Content|Out-File|New-Item|Remove-Item|Move-Item|Copy-Item|Rename-Item"
+    r"(?:^|[|;&{(=\n\"'])\s{0,20}(Get-Content|Select-String|Set-Content|Add-Content|Out-File|New-Item|Remove-Item|Move-Item|Copy-Item|Rename-Item"
     r"|(?:del|erase|ri|rd|rmdir|rm)(?=[^|;&\n{}]{0,300}(?:\\\w|\s/[qsf]\b|-Recurse|-Force)))\s([^|;&\n{}]{0,600})"
     r"|::(WriteAll(?:Text|Lines|Bytes))\(\s{0,10}([^,\n]{1,400}),",
     re.IGNORECASE,
@@ -293,16 +305,17 @@ _CMDLET_FOLDER = lazy_pattern(
     r"(?:^|[;&\n])\s{0,20}(?:cd|chdir|sl|Set-Location|Push-Location)\s{1,10}(?:-(?:Literal)?Path\s{1,10})?(?:\"([^\"]{1,400})\"|'([^']{1,400})'|([^\s;&|]{1,400}))",
     re.IGNORECASE,
 )
+_READERS = frozenset(("get-content", "select-string"))
 _REMOVERS = frozenset(("remove-item", "del", "erase", "ri", "rd", "rmdir", "rm"))
 _CMDLET_PART = lazy_pattern(r"\([^()]{0,400}\)?")
 _NO_NAME, _PATH_SIGN = frozenset("$*?(){}<>|\n"), frozenset("./\\")
 
 
 def cmdlet_touches(command: str) -> list[tuple[str, str, str]]:
-    """Return the actions, the files and the folders of cmdlets that write, move or remove a file that they name."""
+    """Return the actions, the files and the folders of cmdlets that read, write, move or remove a file that they name."""
     if not any(mark in command for mark in _CMDLET_MARKS):
         return []
-    shown = command[:_MAX_CHARS]
+    shown = command[:_MAX_CHARS].replace("'\"'\"'", "'")  # in the single quotes of another shell
     known = {name.lower(): double or single for name, double, single in _CMDLET_VALUE.findall(shown)}
     found = []
     for one in islice(_CMDLET.finditer(shown), _MOST_VALUES):
@@ -312,10 +325,12 @@ def cmdlet_touches(command: str) -> list[tuple[str, str, str]]:
         found += [
             (action, path, folder) for action, path in touches if _PATH_SIGN & set(path) and not _NO_NAME & set(path)
         ]
-    return found
+    changed = {path for action, path, _ in found if action != "read"}
+    return [one for one in found if one[0] != "read" or one[1] not in changed]
 
 
-def _cmdlet_files(name: str, words: str, known: dict[str, str]) -> list[tuple[str, str]]:
+def _cmdlet_words(words: str, known: dict[str, str]) -> tuple[list[str], dict[str, str]]:
+    """Return the operands and the options of a cmdlet."""
     operands, options, option = list[str](), dict[str, str](), ""
     for double, single, bare in _CMDLET_WORD.findall(_CMDLET_PART.sub(" $ ", words)):
         if _CMDLET_FLAG.fullmatch(bare) or (bare.startswith("-") and not bare[1:2].isdigit()):
@@ -326,9 +341,17 @@ def _cmdlet_files(name: str, words: str, known: dict[str, str]) -> list[tuple[st
             options[option], option = word, ""
         else:
             operands.append(word)
+    return operands, options
+
+
+def _cmdlet_files(name: str, words: str, known: dict[str, str]) -> list[tuple[str, str]]:
+    operands, options = _cmdlet_words(words, known)
     path = next((options[key] for key in ("path", "literalpath", "filepath") if key in options), "")
     operands = [path, *operands] if path else operands
     first, second = (*operands, "", "")[:2]
+    if name in _READERS:
+        read = path if name == "select-string" else first  # its first operand is a pattern
+        return [("read", read)] if has_ending(read) else []
     if name in _REMOVERS:
         is_wide = _OF_FOLDERS.search(f" {words} ") is not None
         return [("deleted", one) for one in operands if is_wide or has_ending(one)]

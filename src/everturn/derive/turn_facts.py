@@ -186,6 +186,7 @@ class _FactCollector:
         self.calls = {(call.seq, call.idx): call for call in calls}
         self.waiting: dict[str, tuple[Call, CallStart]] = {}
         self.open: list[tuple[Call, CallStart]] = []  # without a result, in a transcript that leaves something out
+        self.last: tuple[Call, CallStart] | None = None  # without a result, in any transcript
         self.requests: list[Saying] = []
         self.focus = self.model = ""
         self.typed = ""  # what a person typed, if the message holds the text of a command too
@@ -270,7 +271,9 @@ class _FactCollector:
         )  # fmt: skip
 
     def _add_unrecorded(self) -> None:
-        """Take the calls of a transcript that holds no results: a model goes on only once they have returned."""
+        """Take a commit that the session ends with, and the calls of a transcript without results: a model goes on only once they have returned."""
+        if self.last is not None and self.last[0].seq == self.called > self.answer.seq:
+            self.commits.note_begun(self.last[1], self.called, self.names.branch)
         if any(one.status != "open" for one in self.deeds.values()):
             return
         for call, start in self.open:
@@ -391,6 +394,7 @@ class _FactCollector:
         if call is None:
             return
         if call.result_seq is None:
+            self.last = call, start
             self.open += [(call, start)] * is_partial
             self._add_result(call, start, "")
         else:

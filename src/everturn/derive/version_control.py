@@ -20,8 +20,9 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from everturn.derive.commits import MOST_CHARS, Commit, LoggedCommit, command_text, is_subject
-from everturn.derive.file_commands import Touch, last_folder
-from everturn.derive.paths import is_generated
+from everturn.derive.file_book import UNRECORDED
+from everturn.derive.file_commands import LOG_NAME, Touch, last_folder
+from everturn.derive.paths import has_ending, is_absolute, is_generated
 from everturn.model.conversation import CallStart
 from everturn.text.lazy_pattern import lazy_pattern
 from everturn.text.printable import both_ends
@@ -150,7 +151,8 @@ def _name_logged(commits: list[CommitState], logged: Sequence[LoggedCommit]) -> 
             (log for log in logged if log.seq > one.seq and log.subject and is_subject(log.subject, one.subject)), None
         )
         if found is not None and found.hash[:7] not in taken:
-            commits[number] = replace(one, hash=found.hash, shown=found.seq)
+            by = "" if one.by == UNRECORDED else one.by  # it is recorded now
+            commits[number] = replace(one, hash=found.hash, shown=found.seq, by=by)
             taken.add(found.hash[:7])
     return commits
 
@@ -238,6 +240,53 @@ def tree_changes(command: str, output: str) -> list[Touch]:
             found.setdefault(_last_name(path), "edited")
     kept = [(action, path) for path, action in found.items() if not path.endswith("/") and not is_generated(path)]
     return kept if len(kept) <= _MOST else []
+
+
+#: What may commit, put away or discard changes, or bring others.
+_MAY_SETTLE = lazy_pattern(
+    r"\b(?:git|hg|jj|sl|svn|gh|glab)\b[^\n]{0,400}?\b(?:commit|ci|stash|checkout|restore|reset|switch|clean|merge|rebase|pull|revert|am|cherry-pick|worktree|apply|submit)\b"
+    r"|commit|release|deploy|publish|backup|\b(?:npm|yarn|pnpm|poetry|cargo|bun)\s[^\n]{0,40}\bversion\b|\bsync",
+    re.IGNORECASE,
+)
+
+
+_SETTLES = lazy_pattern(
+    r"commit|\bpush|\bstash|\bcheck(?:ed)? ?in|revert|undo|undid|discard|roll(?:ed)? ?back|eingecheckt|rückgängig|verworfen|annul|subid|deshac|deshic|desfaz|desfiz"
+    r"|提交|推送|撤销|撤銷|回滚|回滾|还原|コミット|プッシュ|取り消|元に戻|커밋|푸시|되돌",
+    re.IGNORECASE,
+)
+
+
+def may_have_settled(said: str) -> bool:
+    """Whether words may be of changes that are committed or taken back."""
+    return _SETTLES.search(said) is not None
+
+
+def is_tracked(path: str) -> bool:
+    """Whether a file of the workspace is of those that are committed: no log, no settings of one machine, nothing that tools write."""
+    name = path.rpartition("/")[2]
+    is_inside = not (is_absolute(path) or path.startswith(("~", "<", "../")))
+    return (
+        is_inside
+        and has_ending(name)
+        and not (is_generated(path) or LOG_NAME.search(path) or name.startswith(".env") or ".local." in name)
+    )
+
+
+_ENTERED = lazy_pattern(r"(?:^|[;&|(\s])cd (\"[^\"]{1,300}\"|'[^']{1,300}'|[^\s;&|()\"']{1,300})")
+_OTHER_REPOSITORY = lazy_pattern(r"\bgit\s+(?:-C|--git-dir|--work-tree)\b|\b(?:pushd|ssh|docker|kubectl)\b")
+
+
+def may_settle(command: str) -> bool:
+    """Whether files that were changed before a command may be committed, put away or discarded after it; also of one that is cut."""
+    return command.endswith("…") or _MAY_SETTLE.search(command) is not None
+
+
+def commit_folder(command: str) -> str | None:
+    """Return the folder in which a command commits, "" for that of the session; None when in doubt."""
+    found = {one.strip("\"'") for one in _ENTERED.findall(command)}
+    in_doubt = len(found) > 1 or any("$" in one for one in found) or _OTHER_REPOSITORY.search(command)
+    return None if in_doubt else next(iter(found), "")
 
 
 def untracked_files(command: str) -> list[str]:

@@ -19,7 +19,9 @@ from msgspec import Struct
 
 from everturn.derive.call_results import CheckResult, judge_checks
 from everturn.derive.failures import split_shell
-from everturn.derive.session_state import unresolved_failures
+from everturn.derive.file_book import UNRECORDED
+from everturn.derive.session_state import SessionState, unresolved_failures
+from everturn.derive.version_control import CommitState
 from everturn.model.archive import Call
 from everturn.model.conversation import CallStart
 from everturn.restore.claim_acts import ClaimedAct, find_acts, hide_acts
@@ -51,12 +53,17 @@ def act_record(ground: Ground) -> ActRecord:
     return _RECORDS[ground]
 
 
+def _recorded(state: SessionState) -> list[CommitState]:
+    """Return the commits that the record shows to be made, not one that the session only began."""
+    return [one for one in state.commits if one.by != UNRECORDED]
+
+
 def record_counts(ground: Ground) -> frozenset[int]:
     """Return the numbers that can be computed from the record: of files by what was done to them, commits and turns."""
     state = ground.state
     actions = [one.action for one in state.files.values()]
     return frozenset({
-        len(state.commits), state.turn_count, sum(one != "read" for one in actions), *(actions.count(one) for one in set(actions)),
+        len(_recorded(state)), state.turn_count, sum(one != "read" for one in actions), *(actions.count(one) for one in set(actions)),
     })  # fmt: skip
 
 
@@ -111,7 +118,7 @@ class ActRecord:
         return not changes or deed.seq > min(changes)
 
     def _commit_faults(self, act: ClaimedAct, turns: list[int]) -> Iterator[str]:
-        commits = self.ground.state.commits
+        commits = _recorded(self.ground.state)
         changes = [seq for path in act.things.files for seq in self._changes(path)]
         found = [one for one in commits if one.turn >= min(turns) and (not changes or one.seq > min(changes))]
         if act.denied:

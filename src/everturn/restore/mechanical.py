@@ -14,11 +14,12 @@ from functools import partial
 from msgspec import Struct
 from msgspec.structs import replace
 
+from everturn.derive.checks import only_looks
 from everturn.derive.file_book import REPORT, UNRECORDED, FileState
 from everturn.derive.key_names import KeyName, NameSetting, rank_names
 from everturn.derive.open_failures import SERVICE, OpenFailure, still_failing, unconfirmed_reports
 from everturn.derive.plans import PlanItem, find_current, is_task
-from everturn.derive.session_state import FailureState, SessionState, advance_state
+from everturn.derive.session_state import FailureState, SessionState, advance_state, uncommitted_files
 from everturn.derive.turn_facts import TurnFacts
 from everturn.derive.version_control import CommitState
 from everturn.model.archive import Session, is_live
@@ -180,6 +181,8 @@ _MOST_NOISE = {"mentioned": 16, "commands": 16}  # statements that are proven of
 _MOST_NAMES = 80
 _SUBJECT, _SHORT_SUBJECT, _SUBJECTS = 100, 32, 1_000  # cells of a subject, at most and at least, and of all of them
 _TASK_WORDS, _TASKS = 100, 600  # cells of a task of a file, and of all of them
+_UNCOMMITTED = 6  # files that are named
+_JUDGED = 100  # commands of which it is asked whether they only show text
 _NEXT_ITEMS, _LATER_ITEM = 8, 12.0  # plan items that matter now; the weight of later ones
 _SIGNS = {"open": "[ ]", "doing": "[~]", "done": "[x]", "dropped": "[-]"}
 
@@ -255,7 +258,12 @@ def plan_done(material: StatementMaterial) -> Iterator[DraftStatement]:
 
 
 def commits(material: StatementMaterial) -> Iterator[DraftStatement]:
-    """Commits, the latest first; of many, less of their subjects."""
+    """What was changed and not committed, then commits, the latest first; of many, less of their subjects."""
+    if left := uncommitted_files(material.state):
+        shown = left[-_UNCOMMITTED:]
+        more = f" and {len(left) - len(shown)} more" if len(left) > len(shown) else ""
+        note = f"not committed, changed since the last commit: {', '.join(f'`{one.path}`' for one in shown)}{more}"
+        yield fact_statement(material, 90, lambda: note, [(one.seq, one.path) for one in shown])
     width = min(_SUBJECT, max(_SHORT_SUBJECT, _SUBJECTS // max(1, len(material.state.commits))))
     for rank, one in rank_latest(material.state.commits):
         words = (one.seq, one.subject)
@@ -266,7 +274,10 @@ def commits(material: StatementMaterial) -> Iterator[DraftStatement]:
             yield fact_statement(material, weight, text, [(where, one.hash)], _LABELS.get(one.by, one.by))
         else:
             where = material.results.get(one.seq, one.seq) if one.url else one.seq
-            yield saying_statement(material, weight, (where, one.subject), width=2 * _SUBJECT if one.url else width)
+            label = _LABELS.get(one.by, one.by)
+            yield saying_statement(
+                material, weight, (where, one.subject), label=label, width=2 * _SUBJECT if one.url else width
+            )
 
 
 def files(material: StatementMaterial) -> Iterator[DraftStatement]:
@@ -280,16 +291,19 @@ def mentioned_files(material: StatementMaterial) -> Iterator[DraftStatement]:
     known = {*material.state.files, *material.state.named}
     ends = {end for path in known for end in _path_endings(path)}
     touched = {end for path in material.state.files for end in (path.replace("\\", "/"), *_path_endings(path))}
-    said = (one for one in material.state.named.values() if one.said)
-    left = [one for one in said if one.path.replace("\\", "/") not in ends | touched]
+    said = [(one, one.path.replace("\\", "/")) for one in material.state.named.values() if one.said]
+    whole = {path for path in material.state.files if "/" in path}
+    left = [one for one, path in said if path not in ends | touched and whole.isdisjoint(_path_endings(path))]
     for weight, one in weigh_by_mention(left):
         yield fact_statement(material, 1 + 15 * weight, partial("`{}`".format, one.path), [(one.seq, one.path)])
 
 
 def commands(material: StatementMaterial) -> Iterator[DraftStatement]:
-    """Commands and how each ended the last time, the latest first."""
+    """Commands and how each ended the last time, the latest first; those that only show or search text come last."""
     last_runs = {one.command: one for one in material.state.commands}
-    for rank, one in rank_latest(sorted(last_runs.values(), key=lambda one: one.seq)):
+    latest = sorted(last_runs.values(), key=lambda one: one.seq, reverse=True)
+    latest[:_JUDGED] = sorted(latest[:_JUDGED], key=lambda one: only_looks(one.command))
+    for rank, one in enumerate(latest):
         ended = (
             f" → {safe_excerpt(material, (material.results.get(one.seq, one.seq), one.ended), _COMPLAINT)}"
             if one.ended
@@ -353,9 +367,11 @@ _ENDS = {
 
 
 def _draft_file(material: StatementMaterial, one: FileState, weight: float) -> DraftStatement:
-    count = one.count or one.reads
+    is_made = one.effect == "created"
+    count = (one.count or one.reads) - is_made
     times = f" ×{count}" if count > 1 and one.action != "deleted" else ""
-    done = _ENDS.get((one.action, one.made)) or f"{one.action}{times}"
+    edits = f", edited{times}" if count else ""
+    done = _ENDS.get((one.action, one.made)) or (f"created{edits}" if is_made else f"{one.effect}{times}")
     return fact_statement(
         material, weight, lambda: f"`{one.path}` {done}", [(one.seq, one.path)], _LABELS.get(one.by, one.by)
     )
