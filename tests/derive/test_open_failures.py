@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from everturn.derive.call_results import CheckResult, claimed_kinds, judge_checks
+from everturn.derive.call_results import CheckResult, claimed_kinds, find_failed_notice, judge_checks
 from everturn.derive.checks import CheckRun
 from everturn.derive.failures import Complaint
 from everturn.derive.open_failures import (
@@ -437,3 +437,27 @@ def test_output_that_is_pasted_after_work_on_a_report_continues_it() -> None:
     known = advance_failures((), [FailureEvent(1, complaint=said), FailureEvent(2, changed=("floor.xml",))], 0)
     (one,) = advance_failures(known, [FailureEvent(3, complaint=log, said="new log")], 1)
     assert (one.what, [told.text for told in one.earlier]) == (log.text, [said.text])
+
+
+def test_other_output_that_is_pasted_next_is_another_failure() -> None:
+    first = Complaint("Error: the crane is stuck", terms=("crane", "stuck"), pasted=True)
+    second = Complaint("Error: the lamp has no name", terms=("lamp", "name"), pasted=True)
+    typed = Complaint("the crane does not move", terms=("crane", "move"))
+
+    def after(before: Complaint) -> list[int]:
+        known = advance_failures((), [FailureEvent(0, complaint=before)], 0)
+        return [one.times for one in advance_failures(known, [FailureEvent(9, complaint=second)], 1)]
+
+    assert after(first) == [1, 1]
+    assert after(typed) == [2]
+
+
+def test_what_a_client_could_not_run_by_itself_fails_until_it_is_done() -> None:
+    notice = "Unable to commit: Cmd('git') failed: exit code(128)\n  cmdline: git commit -m quay --no-verify -- a.py\n  stderr: no key"
+    ((what, result),) = find_failed_notice(notice)
+    assert what == "git commit -m quay --no-verify -- a.py"
+    failed = FailureEvent(0, what, "", (result,))
+    (item,) = folded(failed)
+    assert (item.kind, item.text) == ("commit", "Unable to commit: Cmd('git') failed: exit code(128)")
+    assert folded(failed, ("git commit -m quay", "[main 1a2b3c4] quay", 0)) == ()
+    assert find_failed_notice("Unable to reach the quay.\ngit commit -m quay") == []
