@@ -381,8 +381,13 @@ def test_a_deployment_is_a_check_of_its_own() -> None:
 
 def test_a_program_that_nobody_runs_again_is_left() -> None:
     known = folded(("python scripts/serve.py", "Traceback (most recent call last):", 1))
-    assert advance_failures(known, (), 4) == known
-    assert advance_failures(known, (), 5) == ()
+    assert advance_failures(known, (), 11) == known
+    assert advance_failures(known, (), 12) == ()
+    changed = advance_failures(known, [FailureEvent(9, changed=("a.py",))], 1)
+    assert advance_failures(changed, (), 7) == changed
+    assert advance_failures(changed, (), 8) == ()
+    again = ("conda run -n quay python scripts/serve.py", "ready", 0)
+    assert not folded(("python scripts/serve.py", "Traceback (most recent call last):", 1), again)
 
 
 def test_a_check_that_failed_long_ago_is_left_after_edits() -> None:

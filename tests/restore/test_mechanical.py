@@ -149,6 +149,34 @@ def test_a_report_that_was_worked_on_last_fails_unless_a_check_and_the_answer_sp
     assert (failing + loose)[0].endswith("; not confirmed as fixed since 1 edit (cart.py)")
 
 
+@pytest.mark.parametrize(
+    ("answer", "fails"),
+    [
+        ("Committed. The old page is still served until the next release runs.", True),
+        ("Committed. Die Änderung wird erst nach dem nächsten Release wirksam.", True),
+        ("已提交。改动要到下次发布之后才会生效。", True),
+        ("Committed. The page is served from the new folder.", False),
+    ],
+)
+def test_a_report_fails_whose_change_takes_effect_only_later(
+    archive: Archive, store: Store, answer: str, fails: bool
+) -> None:
+    line, use, back = archive.history.line, archive.use, archive.back
+    session = archive.take_in(
+        line("user", "The harbour page is broken after the release."),
+        use("Edit", "c1", file_path="/home/ann/shop/page.py", old_string="a", new_string="b"),
+        back("c1", "updated"),
+        line("assistant", [{"type": "text", "text": "I changed the folder of the page."}]),
+        line("user", "commit it"),
+        use("Bash", "c2", command="git commit -am page"),
+        back("c2", "[main 1a2b3c4] page"),
+        line("assistant", [{"type": "text", "text": f"{'The commit is there. ' * 30}{answer}"}]),
+    )
+    document = build_document(store, SOURCES, session)
+    failing, loose = texts(document, "still_failing"), texts(document, "loose_ends")
+    assert (len(failing), len(loose)) == ((1, 0) if fails else (0, 1))
+
+
 def test_a_repeated_report_is_shown_with_what_was_said_before(archive: Archive, store: Store) -> None:
     line = archive.history.line
     answer = line("assistant", [{"type": "text", "text": "I looked at it."}])

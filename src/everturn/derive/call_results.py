@@ -57,7 +57,7 @@ from everturn.model.archive import Call
 from everturn.model.conversation import CallStart
 from everturn.text.printable import error_line, one_line
 from everturn.text.sentences import split_sentences
-from everturn.text.stance_words import CLAIMS_PASS, UNSURE
+from everturn.text.stance_words import CLAIMS_PASS, TAKES_EFFECT, UNSURE
 from everturn.text.trouble_words import ADMITS, IDLE_WORDS, LETS_BE, NAME, OVERCOME, PATH_WORD, WORD
 
 EDITOR = "editor"  # the kind of a check that the editor made when a file was saved
@@ -382,7 +382,7 @@ def proven_commands(start: CallStart, ending: CallVerdict) -> tuple[str, ...]:
 
 
 # --- what an answer says of calls that failed ---
-_MOST_ADMITTED, _SENTENCE, _COMMAND = 8, 300, 200
+_MOST_PENDING, _MOST_ADMITTED, _SENTENCE, _COMMAND = 3, 8, 300, 200
 _LAST_FAILED = 3  # calls that nothing went past
 
 
@@ -398,7 +398,16 @@ def answered_failures(
         is_last = seq == answers[-1][1]
         said = find_admissions(text, [call[1:] for call in calls if is_last or before <= call[0] < seq])
         yield from ((one, seq) for one in said if is_last or lets_be(one))
+        yield from ((one, seq) for one in _pending(text) if is_last and one not in said)
         before = seq
+
+
+def _pending(answer: str) -> list[str]:
+    """Return the sentences of an answer that say of something that it takes effect, or ends, only later."""
+    if not TAKES_EFFECT.search(answer):
+        return []
+    found = (one.text for one in split_sentences(answer) if TAKES_EFFECT.search(one.text))
+    return [one_line(one, _SENTENCE) for one in islice(found, _MOST_PENDING)]
 
 
 def find_admissions(answer: str, calls: Sequence[tuple[str, str, str]]) -> list[str]:

@@ -47,7 +47,7 @@ from everturn.derive.intent import is_other_topic
 from everturn.derive.paths import local_path
 from everturn.derive.turn_facts import TurnFacts
 from everturn.text.lazy_pattern import lazy_pattern
-from everturn.text.stance_words import NOT_VERIFIED
+from everturn.text.stance_words import NOT_VERIFIED, TAKES_EFFECT
 from everturn.text.trouble_words import WORD
 
 if TYPE_CHECKING:  # the state is folded with what stands here
@@ -58,8 +58,8 @@ _LAST_SAID = 3  # reports of the same trouble that are kept besides the first an
 _COMMON_TERMS = 2
 _SOON = 3  # turns within which one common term is enough
 #: Turns without a repetition after which what was changed since counts as accepted.
-_TACIT = {"reported": 12, "program": 5}
-_TACIT_PROGRAM = 2  # of a program after whose failure files were changed
+_TACIT = {"reported": 12, "program": 12}
+_TACIT_PROGRAM = 8  # of a program after whose failure files were changed
 _COMMITTED = CheckRun("commit", "vcs", "git commit")  # by whoever: what could not be committed before now is
 _SPEAKS_FOR_FIX = frozenset(("test", "build", "types", "check"))
 _LONG_AGO = 40  # the same for any other check
@@ -491,4 +491,5 @@ def _leaves_unfixed(state: SessionState) -> bool:
     """Whether the last turn ended without an answer that reports the work as done."""
     if state.waiting or state.interrupted or state.begun is not None or state.answer is None:
         return True
-    return state.answer.turn < state.turn_count - 1 or bool(NOT_VERIFIED.search(state.answer.text))
+    is_pending = any(told.seq == state.answer.seq and TAKES_EFFECT.search(told.text) for told in state.admitted)
+    return state.answer.turn < state.turn_count - 1 or is_pending or bool(NOT_VERIFIED.search(state.answer.text))
