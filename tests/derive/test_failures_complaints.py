@@ -250,3 +250,22 @@ def test_a_pasted_summary_of_tests_is_a_report_about_them() -> None:
     found = find_complaint("look\n Test Files  1 failed | 3 passed (4)\n      Tests  4 failed | 817 passed (821)\n")
     assert found is not None
     assert found.kinds == ("test",)
+
+
+@pytest.mark.parametrize(
+    ("text", "told"),
+    [
+        ("✓ Built the quay\n✗ Crane failed to start\n✗ Lamp failed to start\n\nOSError: no power\n", "Crane failed to start … OSError: no power"),
+        (
+            "new log:\nHarbour 1.2\nQuay.Trace:Extract ()\nQuay.Log:Message (string)\n\nCould not find sound Bell (using none)\nQuay.Trace:Extract ()\nQuay.Log:Warning (string)\nQuay.Bell:Load (string)\n\n"
+            "Crane cannot lift: No chain at path Things/Crane\nQuay.Trace:Extract ()\nQuay.Log:Error (string)\n",
+            "Crane cannot lift: No chain at path Things/Crane",
+        ),
+        ("Failed to compile.\n\n./quay/lamp.tsx\n23:52  Error: the lamp has no name.  quay/named-lamps\n", "23:52 Error: the lamp has no name."),
+    ],
+)  # fmt: skip
+def test_of_pasted_output_the_lines_are_told_that_name_an_error(text: str, told: str) -> None:
+    found = find_complaint(text)
+    assert found is not None
+    assert found.pasted and told in found.text
+    assert "Bell" not in found.text and "Trace" not in found.text

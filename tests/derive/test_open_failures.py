@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from everturn.derive.call_results import CheckResult, claimed_kinds, judge_checks
+from everturn.derive.call_results import CheckResult, claimed_kinds, find_failed_notice, judge_checks
 from everturn.derive.checks import CheckRun
 from everturn.derive.failures import Complaint
 from everturn.derive.open_failures import (
@@ -381,8 +381,13 @@ def test_a_deployment_is_a_check_of_its_own() -> None:
 
 def test_a_program_that_nobody_runs_again_is_left() -> None:
     known = folded(("python scripts/serve.py", "Traceback (most recent call last):", 1))
-    assert advance_failures(known, (), 4) == known
-    assert advance_failures(known, (), 5) == ()
+    assert advance_failures(known, (), 11) == known
+    assert advance_failures(known, (), 12) == ()
+    changed = advance_failures(known, [FailureEvent(9, changed=("a.py",))], 1)
+    assert advance_failures(changed, (), 7) == changed
+    assert advance_failures(changed, (), 8) == ()
+    again = ("conda run -n quay python scripts/serve.py", "ready", 0)
+    assert not folded(("python scripts/serve.py", "Traceback (most recent call last):", 1), again)
 
 
 def test_a_check_that_failed_long_ago_is_left_after_edits() -> None:
@@ -437,3 +442,27 @@ def test_output_that_is_pasted_after_work_on_a_report_continues_it() -> None:
     known = advance_failures((), [FailureEvent(1, complaint=said), FailureEvent(2, changed=("floor.xml",))], 0)
     (one,) = advance_failures(known, [FailureEvent(3, complaint=log, said="new log")], 1)
     assert (one.what, [told.text for told in one.earlier]) == (log.text, [said.text])
+
+
+def test_other_output_that_is_pasted_next_is_another_failure() -> None:
+    first = Complaint("Error: the crane is stuck", terms=("crane", "stuck"), pasted=True)
+    second = Complaint("Error: the lamp has no name", terms=("lamp", "name"), pasted=True)
+    typed = Complaint("the crane does not move", terms=("crane", "move"))
+
+    def after(before: Complaint) -> list[int]:
+        known = advance_failures((), [FailureEvent(0, complaint=before)], 0)
+        return [one.times for one in advance_failures(known, [FailureEvent(9, complaint=second)], 1)]
+
+    assert after(first) == [1, 1]
+    assert after(typed) == [2]
+
+
+def test_what_a_client_could_not_run_by_itself_fails_until_it_is_done() -> None:
+    notice = "Unable to commit: Cmd('git') failed: exit code(128)\n  cmdline: git commit -m quay --no-verify -- a.py\n  stderr: no key"
+    ((what, result),) = find_failed_notice(notice)
+    assert what == "git commit -m quay --no-verify -- a.py"
+    failed = FailureEvent(0, what, "", (result,))
+    (item,) = folded(failed)
+    assert (item.kind, item.text) == ("commit", "Unable to commit: Cmd('git') failed: exit code(128)")
+    assert folded(failed, ("git commit -m quay", "[main 1a2b3c4] quay", 0)) == ()
+    assert find_failed_notice("Unable to reach the quay.\ngit commit -m quay") == []

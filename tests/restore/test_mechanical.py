@@ -149,6 +149,34 @@ def test_a_report_that_was_worked_on_last_fails_unless_a_check_and_the_answer_sp
     assert (failing + loose)[0].endswith("; not confirmed as fixed since 1 edit (cart.py)")
 
 
+@pytest.mark.parametrize(
+    ("answer", "fails"),
+    [
+        ("Committed. The old page is still served until the next release runs.", True),
+        ("Committed. Die Änderung wird erst nach dem nächsten Release wirksam.", True),
+        ("已提交。改动要到下次发布之后才会生效。", True),
+        ("Committed. The page is served from the new folder.", False),
+    ],
+)
+def test_a_report_fails_whose_change_takes_effect_only_later(
+    archive: Archive, store: Store, answer: str, fails: bool
+) -> None:
+    line, use, back = archive.history.line, archive.use, archive.back
+    session = archive.take_in(
+        line("user", "The harbour page is broken after the release."),
+        use("Edit", "c1", file_path="/home/ann/shop/page.py", old_string="a", new_string="b"),
+        back("c1", "updated"),
+        line("assistant", [{"type": "text", "text": "I changed the folder of the page."}]),
+        line("user", "commit it"),
+        use("Bash", "c2", command="git commit -am page"),
+        back("c2", "[main 1a2b3c4] page"),
+        line("assistant", [{"type": "text", "text": f"{'The commit is there. ' * 30}{answer}"}]),
+    )
+    document = build_document(store, SOURCES, session)
+    failing, loose = texts(document, "still_failing"), texts(document, "loose_ends")
+    assert (len(failing), len(loose)) == ((1, 0) if fails else (0, 1))
+
+
 def test_a_repeated_report_is_shown_with_what_was_said_before(archive: Archive, store: Store) -> None:
     line = archive.history.line
     answer = line("assistant", [{"type": "text", "text": "I looked at it."}])
@@ -186,6 +214,54 @@ def test_a_command_fails_that_the_last_answer_says_failed(
     document = build_document(store, SOURCES, session)
     assert not document.unverified
     assert bool(texts(document, "still_failing")) == fails
+
+
+@pytest.mark.parametrize(
+    ("words", "fails"),
+    [
+        ("The compass could not be packed, but that's fine. Now the sails:", True),
+        ("L'emballage a échoué, mais ce n'est pas grave.", True),
+        ("梱包は失敗しましたが、問題ありません。", True),
+        ("The compass could not be packed. Let me look for its box.", False),
+    ],
+)
+def test_a_command_fails_that_the_words_right_after_it_let_be(
+    archive: Archive, store: Store, words: str, fails: bool
+) -> None:
+    line, use, back = archive.history.line, archive.use, archive.back
+    session = archive.take_in(
+        line("user", "Pack the ship."),
+        use("Bash", "c1", command="shipctl pack --all"),
+        back("c1", "Exit code 1\nError: no box for the compass", failed=True),
+        line("assistant", [{"type": "text", "text": words}]),
+        use("Bash", "c2", command="shipctl sails up"),
+        back("c2", "sails up"),
+        line("assistant", [{"type": "text", "text": "The ship is ready."}]),
+    )
+    document = build_document(store, SOURCES, session)
+    assert not document.unverified
+    assert [words[:12] in one for one in texts(document, "still_failing")] == [True] * fails
+
+
+def test_an_answer_that_lets_a_failure_be_does_not_speak_for_all_checks(archive: Archive, store: Store) -> None:
+    line, use, back = archive.history.line, archive.use, archive.back
+
+    def failing(words: str) -> list[str]:
+        session = archive.take_in(
+            line("user", "Paint the quay."),
+            use("Bash", "c1", command="npm test"),
+            back("c1", "Exit code 1\nTests:       1 failed, 3 passed, 4 total", failed=True),
+            line("assistant", [{"type": "text", "text": words}]),
+            use("Edit", "c2", file_path="/home/ann/shop/quay.py", old_string="a", new_string="b"),
+            back("c2", "updated"),
+            use("Bash", "c3", command="npm run lint"),
+            back("c3", "no problems"),
+            line("assistant", [{"type": "text", "text": "All tests pass."}]),
+        )
+        return texts(build_document(store, SOURCES, session), "still_failing")
+
+    (shown,) = failing("The failing test is pre-existing, unrelated to my changes.")
+    assert shown.startswith("`npm test` failed in turn 1 (1 failure)")
 
 
 @pytest.mark.parametrize(
@@ -243,6 +319,18 @@ def test_a_shell_that_answers_every_command_with_one_error_is_broken(archive: Ar
     session = archive.take_in(line("user", "Build it."), *calls, answer, *later)
     (shown,) = texts(build_document(store, SOURCES, session), "still_failing")
     assert shown == f"`npm ci` failed in turn 1, 2 turns ago: {error}"
+
+
+def test_a_shell_whose_commands_the_person_refused_is_not_broken(archive: Archive, store: Store) -> None:
+    line, use, back = archive.history.line, archive.use, archive.back
+    refusal = "The user doesn't want to proceed with this tool use. The tool use was rejected."
+    calls = [
+        part
+        for n, one in enumerate(("make", "npm ci", "npm test"))
+        for part in (use("Bash", f"c{n}", command=one), back(f"c{n}", refusal, failed=True))
+    ]
+    session = archive.take_in(line("user", "Build it."), *calls, line("user", "Stop. What is a quay?"))
+    assert texts(build_document(store, SOURCES, session), "still_failing") == []
 
 
 @pytest.mark.parametrize(

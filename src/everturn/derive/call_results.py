@@ -15,6 +15,7 @@ from itertools import islice, takewhile
 from msgspec import Struct
 
 from everturn.derive.check_lines import (
+    CLIENT_FAILED,
     CLIENT_LINE,
     COLOUR,
     CUT_SHORT,
@@ -56,8 +57,8 @@ from everturn.model.archive import Call
 from everturn.model.conversation import CallStart
 from everturn.text.printable import error_line, one_line
 from everturn.text.sentences import split_sentences
-from everturn.text.stance_words import CLAIMS_PASS, UNSURE
-from everturn.text.trouble_words import ADMITS, IDLE_WORDS, NAME, OVERCOME, PATH_WORD, WORD
+from everturn.text.stance_words import CLAIMS_PASS, TAKES_EFFECT, UNSURE
+from everturn.text.trouble_words import ADMITS, IDLE_WORDS, LETS_BE, NAME, OVERCOME, PATH_WORD, WORD
 
 EDITOR = "editor"  # the kind of a check that the editor made when a file was saved
 _SHORT = 1_500  # characters of an output that is nothing but a message about a wrong call
@@ -339,6 +340,15 @@ def _tool_ending(start: CallStart, lines: list[str]) -> CallVerdict:
     return CallVerdict("failed", one_line(refused[0], _LINE), failed=True) if refused else CallVerdict("ok")
 
 
+def find_failed_notice(text: str) -> list[tuple[str, CheckResult]]:
+    """Return the check that a client ran by itself and says it could not do, after its command."""
+    found = CLIENT_FAILED.match(text)
+    runs = find_checks(found[2].replace(" --no-verify", "")) if found is not None else ()
+    if found is None or not runs:
+        return []
+    return [(one_line(found[2], _COMMAND), CheckResult(runs[0], "failed", 0, one_line(found[1], _LINE)))]
+
+
 def printed_error(output: str, command: str) -> str:
     """Return the most telling line of what a failed call printed."""
     return error_line("\n".join(_end_lines(output, command)))
@@ -372,8 +382,32 @@ def proven_commands(start: CallStart, ending: CallVerdict) -> tuple[str, ...]:
 
 
 # --- what an answer says of calls that failed ---
-_MOST_ADMITTED, _SENTENCE, _COMMAND = 8, 300, 200
+_MOST_PENDING, _MOST_ADMITTED, _SENTENCE, _COMMAND = 3, 8, 300, 200
 _LAST_FAILED = 3  # calls that nothing went past
+
+
+def answered_failures(
+    answers: Sequence[tuple[str, int]], calls: Sequence[tuple[int, str, str, str]]
+) -> Iterator[tuple[str, int]]:
+    """Yield what the last answer of a turn says of failed calls, and which of those right before them the others let be.
+
+    Answers and calls come with their messages.
+    """
+    before = -1
+    for text, seq in answers:
+        is_last = seq == answers[-1][1]
+        said = find_admissions(text, [call[1:] for call in calls if is_last or before <= call[0] < seq])
+        yield from ((one, seq) for one in said if is_last or lets_be(one))
+        yield from ((one, seq) for one in _pending(text) if is_last and one not in said)
+        before = seq
+
+
+def _pending(answer: str) -> list[str]:
+    """Return the sentences of an answer that say of something that it takes effect, or ends, only later."""
+    if not TAKES_EFFECT.search(answer):
+        return []
+    found = (one.text for one in split_sentences(answer) if TAKES_EFFECT.search(one.text))
+    return [one_line(one, _SENTENCE) for one in islice(found, _MOST_PENDING)]
 
 
 def find_admissions(answer: str, calls: Sequence[tuple[str, str, str]]) -> list[str]:
@@ -390,6 +424,11 @@ def find_admissions(answer: str, calls: Sequence[tuple[str, str, str]]) -> list[
     told = (one for one in spoken if ADMITS.search(one) or any(names_call(one, *call) for call in named))
     found = (one for one in told if not OVERCOME.search(one))
     return [one_line(one, _SENTENCE) for one in islice(found, _MOST_ADMITTED)]
+
+
+def lets_be(sentence: str) -> bool:
+    """Whether a sentence says that something failed and that it is left as it is."""
+    return bool(LETS_BE.search(sentence) and ADMITS.search(sentence))
 
 
 def is_about_call(sentence: str, command: str, error: str) -> bool:

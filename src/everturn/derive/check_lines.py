@@ -188,6 +188,10 @@ CLIENT_LINE = lazy_pattern(
     r"|Error: \(none\)|Signal: |Background PIDs: |Process Group PGID: |Shell cwd was reset to |Command executed\.$|(?:\(\S{1,40}\) )?\S{1,60}@\S{1,60}[: ][^\n]{0,200}[$%#] "
     r"|PS [A-Z]:\\[^>\n]{0,200}>|</?[\w-]{1,40}>$|```|\W{1,200}$|\(eval\):\d+: no such file or directory: NUL)"
 )
+#: What a client says that could not run a command of its own, and that command.
+CLIENT_FAILED = lazy_pattern(
+    r"\s*((?:Unable to|Failed to|Could not|Cannot) \w[^\n]{0,300})\n(?:[^\n]{0,300}\n){0,3}?\s{0,4}cmdline: ([^\n]{3,2000})"
+)
 #: A line of a script, by its name: the settings of a shell complain in the output of any command.
 SCRIPT_LINE = lazy_pattern(r"/[^\s:]{1,200}/([\w.-]{1,60}\.(?:sh|bash|zsh)): line \d+: ")
 _ERROR_WORD = (
@@ -240,3 +244,11 @@ NOT_GRANTED = lazy_pattern(
 )
 #: The same, and a plain error.
 REFUSED = lazy_pattern(rf"(?:MCP )?(?:[Ee]rror|ERROR)\b[: ]|{_LOCKED_OUT}")
+#: What a tool says that could not do its work; a call in the wrong order and one that was not over say otherwise.
+SAYS_TROUBLE = lazy_pattern(r"(?i)\b(?:fail|error|denied|cannot|could not|not found|no match)")
+#: What stops a command before it does anything, and what nobody can mend by another option.
+LACKS = lazy_pattern(
+    r"not a git repository|No such file|not found\b|No module named|Cannot find module|ENOENT|EAI_AGAIN|[Dd]ocker (?:API|daemon)|[Pp]ermission|Operation not permitted"
+)
+#: A limit that is lifted at a time that the service names.
+PASSES = lazy_pattern(r"(?i)\bresets?\b|\bavailable again\b|\btry again (?:at|in|later)\b")

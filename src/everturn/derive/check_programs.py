@@ -66,7 +66,8 @@ _PLAIN_WRAPPERS = frozenset(
 _PAIR_WRAPPERS = frozenset(
     (("pnpm", "exec"), ("pnpm", "dlx"), ("yarn", "dlx"), ("yarn", "exec"), ("npm", "exec"), ("uv", "run"), ("poetry", "run"),
      ("pipenv", "run"), ("rye", "run"), ("bundle", "exec"), ("mise", "exec"), ("mise", "x"), ("bun", "x"), ("dotenvx", "run"),
-     ("nix", "develop"), ("hatch", "run"), ("pdm", "run"), ("pixi", "run"), ("uv", "tool"))
+     ("nix", "develop"), ("hatch", "run"), ("pdm", "run"), ("pixi", "run"), ("uv", "tool"),
+     ("conda", "run"), ("mamba", "run"), ("micromamba", "run"))
 )  # fmt: skip
 _WRAPPER_VALUES = frozenset(
     (

@@ -275,6 +275,7 @@ _MOST_TERMS = 30
 _LONG_MESSAGE = 6_000  # characters of a document, which is no report
 _PERHAPS, _CLEARLY = -0.5, 1.0  # log-odds from which a sentence may be a complaint, and is one whatever its form
 _AROUND = 600  # characters from a complaint on
+_SAME = 40  # characters by which a sentence is known among the lines of a pasted failure
 _END = 16  # characters by which the end of a sentence is found again
 
 
@@ -305,7 +306,7 @@ def find_complaint(text: str) -> Complaint | None:
         return _find_likely(text, sentences)
     pasted = find_pasted_failure(text) if "\n" in text else None
     is_output = "\n" in text and is_printed(found.text, text)
-    if pasted is not None and is_output:
+    if pasted is not None and (is_output or _is_among(found.text, pasted)):
         return _pasted_complaint(pasted)
     made = replace(_make_complaint(found, text), pasted=is_output)
     return made if pasted is None or made.detail else replace(made, detail=pasted.text)
@@ -317,15 +318,21 @@ def _find_likely(text: str, sentences: Sequence[Sentence]) -> Complaint | None:
     words = sentences[at].text[:_LONG_SENTENCE] if odds >= _PERHAPS else ""
     surely, perhaps = (_CLEARLY, 0.0) if words and _says_otherwise(words) else (0.0, _PERHAPS)
     is_likely = odds >= perhaps and not _is_doubted(words)
-    if is_likely and odds >= surely:
-        return _make_complaint(sentences[at], text)
     pasted = find_pasted_failure(text)
+    if is_likely and odds >= surely:
+        is_output = pasted is not None and (_is_among(words, pasted) or is_printed(words, text))
+        return _pasted_complaint(pasted) if pasted is not None and is_output else _make_complaint(sentences[at], text)
     if pasted is not None:
         return _pasted_complaint(pasted)
     if not is_likely:
         return _find_named(text)
     made = _make_complaint(sentences[at], text)
     return replace(made, sure=len(text) <= _SHORT_REPLY and bool(AGAIN.search(text, 0, _SOON_SAID)))
+
+
+def _is_among(words: str, pasted: PastedFailure) -> bool:
+    """Whether a sentence is one of the lines of a pasted failure."""
+    return " ".join(words[:_SAME].split()) in pasted.text
 
 
 def _find_named(text: str) -> Complaint | None:
@@ -400,6 +407,21 @@ def is_confirmation(text: str) -> bool:
         return True
     is_plain = bool(CONFIRMS.search(text)) and not DOUBTS.search(text) and not IMPERATIVE.match(text)
     return is_plain or _begins_well(text)
+
+
+def builds_on(said: str, error: str) -> bool:
+    """Whether a request uses a name of an error as something that exists."""
+    is_asked = said.rstrip().endswith(("?", "？")) and not _ORDERS.search(said)
+    if is_asked or AGAIN.search(said):
+        return False
+    return not set(_NAME.findall(said)).isdisjoint(_NAME.findall(error))
+
+
+_NAME = lazy_pattern(r"\b(?:[A-Za-z]\w{0,40}_\w{1,40}|[a-z]\w{0,40}[a-z][A-Z]\w{1,40})\b", re.ASCII)
+_ORDERS = lazy_pattern(
+    r"\b(?:can|could|would|will) (?:you|we)\b|\bplease\b|\bkannst du\b|\bpeux-tu\b|\bpuedes\b|能否|可以帮|してください",
+    re.IGNORECASE,
+)
 
 
 def confirms_rest(text: str) -> bool:

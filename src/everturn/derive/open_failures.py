@@ -12,7 +12,6 @@ service that stopped the work. `unconfirmed_reports` are older, and nobody knows
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterable, Iterator
 from itertools import islice, takewhile
 from posixpath import basename
@@ -21,9 +20,17 @@ from typing import TYPE_CHECKING
 from msgspec import Struct
 from msgspec.structs import replace
 
-from everturn.derive.call_results import EDITOR, CheckResult, claimed_kinds, is_about_call, names_call
+from everturn.derive.call_results import EDITOR, CheckResult, claimed_kinds, is_about_call, lets_be, names_call
 from everturn.derive.changed_files import CHANGES
-from everturn.derive.check_lines import LOCKED_OUT, NOT_GRANTED, RAISED, STATES_FAILURE
+from everturn.derive.check_lines import (
+    LACKS,
+    LOCKED_OUT,
+    NOT_GRANTED,
+    PASSES,
+    RAISED,
+    SAYS_TROUBLE,
+    STATES_FAILURE,
+)
 from everturn.derive.checks import (
     CheckRun,
     command_words,
@@ -35,29 +42,25 @@ from everturn.derive.checks import (
     only_looks,
     tries_code,
 )
-from everturn.derive.failures import Complaint
+from everturn.derive.failures import Complaint, builds_on
 from everturn.derive.intent import is_other_topic
 from everturn.derive.paths import local_path
 from everturn.derive.turn_facts import TurnFacts
 from everturn.text.lazy_pattern import lazy_pattern
-from everturn.text.stance_words import NOT_VERIFIED
-from everturn.text.trouble_words import AGAIN, WORD
+from everturn.text.stance_words import NOT_VERIFIED, TAKES_EFFECT
+from everturn.text.trouble_words import WORD
 
 if TYPE_CHECKING:  # the state is folded with what stands here
-    from everturn.derive.session_state import CommandState, FailureState, SessionState
+    from everturn.derive.session_state import CommandState, FailureState, SessionState, TurnRequest
 
 _MOST_OPEN, _MOST_CHANGED = 100, 5
-_NAME = lazy_pattern(r"\b(?:[A-Za-z]\w{0,40}_\w{1,40}|[a-z]\w{0,40}[a-z][A-Z]\w{1,40})\b", re.ASCII)
-_ORDERS = lazy_pattern(
-    r"\b(?:can|could|would|will) (?:you|we)\b|\bplease\b|\bkannst du\b|\bpeux-tu\b|\bpuedes\b|能否|可以帮|してください",
-    re.IGNORECASE,
-)
 _LAST_SAID = 3  # reports of the same trouble that are kept besides the first and the last
 _COMMON_TERMS = 2
 _SOON = 3  # turns within which one common term is enough
 #: Turns without a repetition after which what was changed since counts as accepted.
-_TACIT = {"reported": 12, "program": 5}
-_TACIT_PROGRAM = 2  # of a program after whose failure files were changed
+_TACIT = {"reported": 12, "program": 12}
+_TACIT_PROGRAM = 8  # of a program after whose failure files were changed
+_COMMITTED = CheckRun("commit", "vcs", "git commit")  # by whoever: what could not be committed before now is
 _SPEAKS_FOR_FIX = frozenset(("test", "build", "types", "check"))
 _LONG_AGO = 40  # the same for any other check
 _OTHER_TOPICS = 2  # messages about other things after which a report counts as settled; one more if nothing was changed
@@ -124,13 +127,17 @@ def failure_events(facts: TurnFacts, workspace: str) -> list[FailureEvent]:
     events += [FailureEvent(seq, complaint=complaint) for seq, complaint in complaints.items()]
     runs = (call for call in facts.deeds if call.checks or call.ran)
     events += [FailureEvent(call.seq, call.what, call.error, call.checks, call.ran) for call in runs]
+    events += [
+        FailureEvent(seq, results=(CheckResult(_COMMITTED, "passed"),)) for one, seq in facts.commits if one.hash
+    ]
     edits = [(one.seq, local_path(one.path, workspace)) for one in facts.files if one.action != "read"]
     named = {seq for seq, _ in edits}
     made = (call.seq for call in facts.deeds if call.kind in CHANGES and not call.outcome)
     edits += [(seq, "") for seq in dict.fromkeys(made) if seq not in named]
     events += [FailureEvent(seq, changed=(path,)) for seq, path in edits]
     seen = {one.run.kind for call in facts.deeds for one in call.checks}
-    claims = set(claimed_kinds(facts.answer.text)) - seen if facts.answer else set()
+    is_left = any(lets_be(one.text) for one in facts.admitted)  # an answer that lets a failure be does not mean it
+    claims = set(claimed_kinds(facts.answer.text)) - seen if facts.answer and not is_left else set()
     events += [FailureEvent(facts.answer.seq, claims=tuple(sorted(claims)))] if facts.answer and claims else []
     return sorted(events, key=lambda event: event.seq)
 
@@ -192,18 +199,10 @@ def _pass_over(one: OpenFailure, event: FailureEvent) -> OpenFailure:
         event.complaint is not None and event.complaint.sure and one.edits
     ):  # a different one: who finds it has seen that the other is gone
         return replace(one, passed_over=_OTHER_TOPICS + 1)
-    if event.complaint is None and _builds_on(event.said, one):
+    if event.complaint is None and builds_on(event.said, f"{one.what} {one.text}"):
         return replace(one, passed_over=_OTHER_TOPICS + 1)
     about = " ".join((one.what, *one.complaint.terms))
     return replace(one, passed_over=one.passed_over + 1) if is_other_topic(event.said, about) else one
-
-
-def _builds_on(said: str, one: OpenFailure) -> bool:
-    """Whether a request uses a name of the error as something that exists."""
-    is_asked = said.rstrip().endswith(("?", "？")) and not _ORDERS.search(said)
-    if is_asked or AGAIN.search(said):
-        return False
-    return not set(_NAME.findall(said)).isdisjoint(_NAME.findall(f"{one.what} {one.text}"))
 
 
 def _apply_result(items: list[OpenFailure], event: FailureEvent, result: CheckResult, turn: int) -> list[OpenFailure]:
@@ -326,7 +325,7 @@ def _add_complaint(items: list[OpenFailure], event: FailureEvent, new: Complaint
 def _repeats(new: Complaint, old: Complaint, turns: int) -> bool:
     """Whether a report is about the same as an earlier one; output that is pasted after work on a report shows what became of it."""
     common = len(set(new.terms) & set(old.terms))
-    is_shown = new.pasted and turns == 1
+    is_shown = new.pasted and not old.pasted and turns == 1
     return new.again or is_shown or common >= _COMMON_TERMS or (common > 0 and turns <= _SOON)
 
 
@@ -334,6 +333,7 @@ def _repeats(new: Complaint, old: Complaint, turns: int) -> bool:
 SERVICE = "service"  # the kind of a failure of the service that the agent itself needs
 _JUDGED = frozenset(("test", "build", "lint", "types", "check"))  # kinds of checks whose outputs tell how they ended
 _NEW_WORDS, _LAST_TURNS = 4, 2  # of a sentence that says more than its call; in which a failed call may be left behind
+_ERRORS = ("failed", "probe")
 _SAME_ERRORS = 3  # calls with one error from which on it is no error of theirs
 _OTHER_RUN = CheckRun("program", "any")
 _DOCUMENT = lazy_pattern(r"(?i)\.(?:md|txt|rst)$")
@@ -390,11 +390,7 @@ def _leaves_tool(state: SessionState, one: FailureState) -> bool:
     is_refused = LOCKED_OUT.match(one.text) or NOT_GRANTED.match(one.text)
     is_last = state.ending is not None and state.ending.seq == one.last_seq
     is_unreported = is_last or (one.changes and _is_unreported(state, one) and _is_last_work(state, one))
-    return bool(is_refused) or (is_unreported and _SAYS_TROUBLE.search(one.text) is not None)
-
-
-#: What a tool says that could not do its work; a call in the wrong order and one that was not over say otherwise.
-_SAYS_TROUBLE = lazy_pattern(r"(?i)\b(?:fail|error|denied|cannot|could not|not found|no match)")
+    return bool(is_refused) or (is_unreported and SAYS_TROUBLE.search(one.text) is not None)
 
 
 def _leaves_command(state: SessionState, one: FailureState, is_told: bool) -> bool:
@@ -403,19 +399,13 @@ def _leaves_command(state: SessionState, one: FailureState, is_told: bool) -> bo
         return False
     is_last = one.last_turn == state.turn_count - 1
     if is_no_failure(one.text) and not RAISED.match(one.text):
-        return is_told and _is_last_work(state, one) and bool(_LACKS.search(one.text) or NOT_GRANTED.match(one.text))
+        return is_told and _is_last_work(state, one) and bool(LACKS.search(one.text) or NOT_GRANTED.match(one.text))
     if tries_code(one.what):
         return is_last and is_told and _is_last_work(state, one)
     is_apart = state.answer is None or state.answer.seq != one.last_seq  # else what the answer followed is not known
     if one.text and (is_told or (is_last and is_apart and _is_unreported(state, one))):
         return True
     return is_last and bool(STATES_FAILURE.match(one.text)) and _is_last_work(state, one)
-
-
-#: What stops a command before it does anything, and what nobody can mend by another option.
-_LACKS = lazy_pattern(
-    r"not a git repository|No such file|not found\b|No module named|Cannot find module|ENOENT|EAI_AGAIN|[Dd]ocker (?:API|daemon)|[Pp]ermission|Operation not permitted"
-)
 
 
 def _is_unreported(state: SessionState, one: FailureState) -> bool:
@@ -443,7 +433,9 @@ def _has_worked(command: CommandState) -> bool:
 
 def _find_broken_shell(state: SessionState) -> Iterator[OpenFailure]:
     """Yield the last command of a session if it and those right before it failed with one error: the shell is broken, not the command."""
-    failed = [one for one in state.errors if one.resolved_by is None and one.text and not one.tool]
+    failed = [
+        one for one in state.errors if one.outcome in _ERRORS and one.resolved_by is None and one.text and not one.tool
+    ]
     errors = {seq: one.text for one in failed for seq in (one.seq, one.last_seq)}
     said = [errors.get(command.seq, "") for command in state.commands[-_SAME_ERRORS:]]
     if len(said) == _SAME_ERRORS and len(set(said)) == 1 and said[0] and not said[0].startswith("+ "):
@@ -453,10 +445,16 @@ def _find_broken_shell(state: SessionState) -> Iterator[OpenFailure]:
 def _admissions(state: SessionState, one: FailureState | OpenFailure, new_words: int) -> tuple[EarlierReport, ...]:
     """Return the sentence with which the answer of the same turn says that a call failed, if it has so many new words."""
     said = (told for told in state.admitted if told.turn == one.last_turn and told.seq > one.last_seq)
-    found = (told for told in said if is_about_call(told.text, one.what, one.text))
+    found = (told for told in said if is_about_call(told.text, one.what, one.text) or _lets_be(state, one, told))
     known = set(WORD.findall(f"{one.what} {one.text}".lower()))
     more = (told for told in found if len(set(WORD.findall(told.text.lower())) - known) >= new_words)
     return tuple(EarlierReport(told.text, told.turn, told.seq) for told in islice(more, 1))
+
+
+def _lets_be(state: SessionState, one: FailureState | OpenFailure, told: TurnRequest) -> bool:
+    """Whether words leave a failure as it is: they come right after the call, before another one fails."""
+    between = (command for command in state.commands if one.last_seq < command.seq < told.seq)
+    return lets_be(told.text) and all(_has_worked(one) or only_looks(one.command) for one in between)
 
 
 def _namings(state: SessionState, one: FailureState) -> tuple[EarlierReport, ...]:
@@ -469,13 +467,9 @@ def _namings(state: SessionState, one: FailureState) -> tuple[EarlierReport, ...
 def _find_stop(state: SessionState) -> Iterator[OpenFailure]:
     """Yield the words with which the service of the model stopped the work, if no answer came after them and waiting is no remedy."""
     end = state.ending
-    if end is not None and end.kind == SERVICE and not _PASSES.search(end.text):
+    if end is not None and end.kind == SERVICE and not PASSES.search(end.text):
         turn = max((one.turn for one in state.requests if one.seq < end.seq), default=state.turn_count - 1)
         yield OpenFailure(end.text, "", turn, end.seq, turn, end.seq, run=CheckRun(SERVICE, "any"))
-
-
-#: A limit that is lifted at a time that the service names.
-_PASSES = lazy_pattern(r"(?i)\bresets?\b|\bavailable again\b|\btry again (?:at|in|later)\b")
 
 
 # --- reports ---
@@ -497,4 +491,5 @@ def _leaves_unfixed(state: SessionState) -> bool:
     """Whether the last turn ended without an answer that reports the work as done."""
     if state.waiting or state.interrupted or state.begun is not None or state.answer is None:
         return True
-    return state.answer.turn < state.turn_count - 1 or bool(NOT_VERIFIED.search(state.answer.text))
+    is_pending = any(told.seq == state.answer.seq and TAKES_EFFECT.search(told.text) for told in state.admitted)
+    return state.answer.turn < state.turn_count - 1 or is_pending or bool(NOT_VERIFIED.search(state.answer.text))

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable
+from operator import attrgetter
 from posixpath import basename
 
 from msgspec import Struct
@@ -17,7 +18,8 @@ from msgspec.structs import replace
 from everturn.derive.artifacts import find_mentions, stated_changes, touched_files
 from everturn.derive.call_results import (
     CheckResult,
-    find_admissions,
+    answered_failures,
+    find_failed_notice,
     judge_call,
     judge_checks,
     printed_error,
@@ -206,6 +208,7 @@ class _FactCollector:
         self.answer = Saying("", -1)
         self.recap: Saying | None = None
         self.stopped: Saying | None = None
+        self.noticed: list[CallFact] = []  # what the client ran by itself and could not do
         self.task_items: tuple[tuple[PlanChange, ...], int] = ((), -1)  # of the task file read last
         self.mentions: Counter[str] = Counter()
         self.mentioned_in: dict[str, int] = {}
@@ -253,7 +256,7 @@ class _FactCollector:
             turn=turn.idx, last_seq=turn.last_seq, starter=turn.starter, requests=tuple(replace(one, meant=self.references.find(one.seq)) for one in self.requests),
             focus=self.focus, marks=tuple(self.marks),
             choices=tuple(self._choices(changed or bool(told or self.stated), offer)), proposed=tuple(find_proposed(ending, self.answer.seq)) if not changed else (), lines=tuple(self.lines), revisions=tuple(self.revisions), complaints=tuple(self.complaints), confirmed=tuple(self.confirmed),
-            deeds=tuple(self.deeds[key] for key in sorted(self.deeds)),
+            deeds=tuple(sorted((*(self.deeds[key] for key in sorted(self.deeds)), *self.noticed), key=attrgetter("seq"))),
             files=(*(Touch(one.path, one.action, one.seq) for one in artifacts), *self.stated, *told),
             folders=tuple(self.folders), trees=tuple(self.trees), commits=tuple(self.commits.found()), logged=tuple(self.commits.logged), rewrites=tuple(self.rewrites),
             plans=tuple(self.plans), asked=(*self.asked, *(Saying(words, self.answer.seq) for words in closing)),
@@ -264,7 +267,7 @@ class _FactCollector:
             mentions=tuple(FileNamed(path, n, self.mentioned_in[path], path in self.named) for path, n in self.mentions.items()),
             names=self.names.names(), branch=self.names.branch, repository=self.names.repository,
             answer=Saying(one_line(ending, _EXCERPT), self.answer.seq) if ending else None,
-            admitted=tuple(Saying(one, self.answer.seq) for one in find_admissions(ending, [(one.outcome, one.what, one.error) for one in self.deeds.values() if one.outcome or one.kind in _WORK])), model=self.model,
+            admitted=tuple(Saying(*one) for one in answered_failures(self.answers, [(one.seq, one.outcome, one.what, one.error) for one in self.deeds.values() if one.outcome or one.kind in _WORK])), model=self.model,
             tokens=self.tokens or self.estimated,
             token_source="api" if self.tokens else "estimate" if self.estimated else "",
             interrupted=bool(turn.interrupted), stopped=self.stopped,
@@ -318,6 +321,11 @@ class _FactCollector:
         if row.kind == "notice":
             notice = "\n".join(block.text for block in message.blocks)
             self.commits.hear_notice(notice, row.seq)
+            for what, one in find_failed_notice(notice):
+                said = one.line
+                self.noticed.append(
+                    CallFact(row.seq, what, "", "error", None, "failed", said, (one.run.tool,), said, "", (one,))
+                )
             self.stated += [Touch(path, "edited", row.seq) for path in noted_files(notice)]
             stops = (find_service_stop(block.text) for block in message.blocks)
             self.stopped = next((Saying(words, row.seq) for words in stops if words), self.stopped)

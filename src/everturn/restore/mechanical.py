@@ -197,7 +197,10 @@ def artifacts(material: StatementMaterial) -> Iterator[DraftStatement]:
 def failing_commands(material: StatementMaterial) -> Iterator[DraftStatement]:
     """Checks whose last run failed, and what the person reported in the last turns, until a run or the person says that it is over."""
     for rank, one in rank_latest(still_failing(material.state)):
-        refs = [(one.last_seq, one.what), (material.results.get(one.last_seq, -1), one.text)]
+        refs = [
+            (one.last_seq, one.what),
+            (material.results.get(one.last_seq, one.last_seq if one.run else -1), one.text),
+        ]
         refs += [(said.seq, said.text) for said in one.earlier]
         yield fact_statement(material, weight_by_rank(94, rank, 40), _failing_text(material, one), refs)
 

@@ -14,6 +14,7 @@ from everturn.text.printable import one_line
 from everturn.text.sentences import SHELL_PROMPT, typed_sentences
 from everturn.text.trouble_words import (
     FRAME,
+    FRAMES,
     HEADING,
     LISTED_ERROR,
     MARGIN,
@@ -61,6 +62,8 @@ def find_pasted_failure(text: str) -> PastedFailure | None:
 
 def is_printed(sentence: str, text: str) -> bool:
     """Whether a sentence of a message stands in output that was pasted into it."""
+    if FRAMES.search(sentence):
+        return True
     if text.lstrip().startswith(sentence[:_BEGINNING]) and not UNCAUGHT.match(sentence[:_BEGINNING]):
         return False
     typed = (one.text for one in typed_sentences(MARGIN.sub("", text)))

@@ -34,9 +34,14 @@ UNCAUGHT = lazy_pattern(
     r"|\bFailed to (?:compile|load|fetch|start|resolve|parse|connect|execute|build|find|create|get)\b[^\n]*|\b[Bb]uild failed\b[^\n]*|\bFailed with result\b[^\n]*|\b(?:[Pp]ars|[Cc]ompil)\w+ [^\n]{0,40}\bfailed\b[^\n]*|\bblocked by CORS policy\b[^\n]*"
     r"|\bnet::ERR_\w+[^\n]*|\b[45]\d\d \((?:[A-Z][a-z]+ ?){1,4}\)|\bHTTP/[\d.]+\]? [45]\d\d\b[^\n]*|\b(?:status(?: code)?|failed|code): ?[45]\d\d\b[^\n]*|\bstatus code [45]\d\d\b[^\n]*|\bECONN(?:REFUSED|RESET)\b[^\n]*|\bno function clause matching\b[^\n]*"
     r"|\bCannot (?:read|set) propert[^\n]*|\bis not (?:a function|defined)\b[^\n]*|\bcommand not found\b[^\n]*|\b[Nn]o such file or directory\b[^\n]*|\b[Uu]nexpected (?:token|identifier|end|indent|EOF|character|symbol)\b[^\n]*|\b(?<!as )(?<!than )(?<!is )(?<!was )expected\.?(?=\n|\Z)|\berror TS\d+:[^\n]*|\bnpm (?:ERR!|error) [^\n]{3,300}|\bERROR:[ \t]{0,4}\S[^\n]{3,300}|^\W{0,4}Error: [a-zA-Z][^\n]{3,300}|\berror: [a-zA-Z][^\n]{3,300}|\bfatal: \S[^\n]{3,300})"
-    r"|^\s*File \"[^\"\n]{3,300}\", line \d+, in [^\n]{1,200}",
+    r"|^\s*File \"[^\"\n]{3,300}\", line \d+, in [^\n]{1,200}"
+    r"|^[ \t]{0,8}(?:[\w./\\@-]{1,120}:)?\d{1,6}:\d{1,5}:?[ \t]{1,4}[Ee]rror\b[^\n]{3,300}"
+    r"|^[ \t]{0,8}[✗✘❌⨯✖][ \t]{0,3}(?=[^\n]{0,200}\bfailed\b)[^\n]{3,300}"
+    r"|^(?!\S{1,120} \()(?=[^\n]{8,300}\n(?:[\w.]{1,80}:\w{1,80} \([^\n]{0,200}\n)?[\w.]{0,60}\b(?:Log|Debug|Logger)[:.]\w{0,20}Error\b)[^\n]{8,300}",
     re.MULTILINE,
 )
+#: Frames of a stack without line numbers, as programs print them below a warning or an error.
+FRAMES = lazy_pattern(r"(?:[\w.]{1,80}:[\w.]{1,80} \([\w.`, ]{0,200}\)\s+){2}")
 #: The word for an error in many languages, and words with which a message does not say that there is one.
 ERROR_WORD = lazy_pattern(
     r"\b(?:errors?|erro[rs]?|errores|errore|errori|erreurs?|fehler|błąd|błędy|hata|hatası|lỗi|fout|fel|chyba|hiba)\b|ошибк|помилк|σφάλμα|خطأ|त्रुटि|ข้อผิดพลาด|エラー|错误|錯誤|报错|報錯|오류|에러",
@@ -157,6 +162,13 @@ ADMITS = lazy_pattern(
     r"\b(?:fail(?:s|ed|ing|ure|ures)?|could(?:n['’]t| not)|can(?:not|['’]t)|unable to|(?:did|does|do|was|were|is)(?:n['’]t| not) (?:work|run|start|succeed|able|possible|complete|available|running)\w*|blocked|denied|refused|crash(?:es|ed)?"
     r"|unsuccessful|errors?|pre-existing issues?|timed out|fehlgeschlagen|schlug fehl|scheiter\w+|konnte nicht|échou\w+|échec|erreur|n['’]a pas pu|impossible|fall(?:ó|a|aron)|no (?:pude|se pudo|pudo)|falh(?:ou|a|aram)|não (?:foi possível|consegui)|erro|non (?:è riuscito|riesco)|fallit\w)\b"
     r"|失敗|できません|できなかった|エラー|失败|未成功|无法|報錯|报错|错误|실패|오류|не удалось|ошибк",
+    re.IGNORECASE,
+)
+#: Words that say of a failure that it was there before, or does no harm: whoever says so leaves it as it is.
+LETS_BE = lazy_pattern(
+    r"\bpre-?existing\b|\b(?:already|also) (?:fail(?:s|ed|ing)?|broken)\b|\b(?:not|un) ?related to (?:my|our|this|these|the)\b|\bnot caused by\b|\bbut (?:it['’]?s|that['’]?s|that is|this is) (?:fine|ok(?:ay)?)\b|\bcan be (?:safely )?ignored\b"
+    r"|\b(?:bereits|schon) vorher\b|\bbestand(?:en)? (?:schon|bereits)\b|\bmacht (?:aber )?nichts\b|\bunabhängig von (?:unser|mein|dies)\w*|\bpréexistant\w*|\bpas grave\b|\bsans rapport avec\b|\bpreexistentes?\b|\bno (?:pasa nada|importa|est[áa]n? relacionad\w+)\b|\bpré-?existentes?\b|\bnão (?:tem problema|importa|est(?:á|ão) relacionad\w+)\b"
+    r"|既存の|もともと|関係(?:ない|ありません|のない)|無関係|問題(?:ない|ありません)|之前就(?:有|存在)|原本就|已有的|原有的|无关|不影响|没关系|可以忽略|괜찮|기존|무관",
     re.IGNORECASE,
 )
 #: Words that say that a failure is over, or was expected.
