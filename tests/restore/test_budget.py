@@ -134,6 +134,18 @@ def test_a_path_that_ends_like_a_listed_one_is_that_one(name: str, stands: bool)
     assert stands_in(name, "- `src/basket/total.py` edited [t1 #3]\n- addtotal sums up [t1 #4]") is stands
 
 
+@pytest.mark.parametrize(("budget", "times"), [(0, 2), (4_000, 1), (620, 1)])
+def test_the_beginning_of_a_task_entry_that_is_shown_whole_is_not_repeated(budget: int, times: int) -> None:
+    whole = (
+        "The total now counts every coupon once, and the basket is saved after each change. " + "More follows. " * 20
+    )
+    proof = stated(0, "primary_task", 1, 1.0).evidence
+    first = Statement(f"the agent's last answer: {whole[:60]}…", proof, weight=96.0)
+    full = Statement(f"the agent's last answer, in full: {whole}", proof, weight=83.0)
+    text = document_markdown(document({"primary_task": (first, full)}), plain, budget)
+    assert text.count("The total now counts every coupon once") == times
+
+
 def test_a_statement_that_is_too_long_for_the_rest_is_shown_in_part() -> None:
     long = {"requests": (stated(0, "requests", 900, 5.0),), "constraints": (stated(0, "constraints", 20, 5.0),)}
     text = document_markdown(document(long), plain, 1_200)

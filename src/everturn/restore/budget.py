@@ -25,6 +25,7 @@ Price = Callable[[str, Statement], float]
 
 UNVERIFIED = "unverified"
 NAMES = "names"
+_TASK = "primary_task"
 
 #: Shares of the sections. One that is not named has `_OTHER`.
 _SHARES = {
@@ -72,17 +73,37 @@ def fit_document(document: Document, room: float, terms: Terms) -> Document:
     The citation of a name is counted once for each message.
     """
     entries = list(all_entries(document))
-    told = order_entries([one for one in entries if one.key != NAMES])
+    rest = order_entries([one for one in entries if one.key != NAMES])
     names = order_entries([one for one in entries if one.key == NAMES])
     reserved = max(0.0, min(_NAMES_SHARE * room, _NAMES_MOST)) if names else 0.0
-    filler = _Filler(told, room - reserved, terms)
+    filler = _Filler(rest, room - reserved, terms)
     filler.fill()
     if names:
         chosen, spare = _take_names(names, reserved - terms.heading(NAMES), filler.shown, terms)
         filler.fill(spare if chosen else reserved)
-        text = _written(filler.shown, terms).replace("\\", "/")
-        return keep_entries(document, [*filler.shown, *(one for one in chosen if not stands_in(_bare_name(one), text))])
-    return keep_entries(document, filler.shown)
+    filler.fill(sum(terms.price(one.key, one.statement) for one in _find_repeated(filler.shown)))
+    again = _find_repeated(filler.shown)
+    told = [one for one in filler.shown if one not in again]
+    if names:
+        text = _written(told, terms).replace("\\", "/")
+        told += [one for one in chosen if not stands_in(_bare_name(one), text)]
+    return keep_entries(document, told)
+
+
+def _find_repeated(shown: list[Entry]) -> list[Entry]:
+    """Return the statements on the current task whose words another one on it says with more."""
+    told = [one for one in shown if one.key == _TASK]
+    return [one for one in told if any(_says_more(other.statement, one.statement) for other in told)]
+
+
+def _says_more(other: Statement, one: Statement) -> bool:
+    words = (one.text.partition(": ")[2] or one.text).removesuffix("…")
+    is_longer = len(other.text) > len(one.text) and len(words) >= _LEAST_WORDS
+    return is_longer and words in other.text and _messages(other) >= _messages(one)
+
+
+def _messages(one: Statement) -> set[int]:
+    return {proof.message for proof in one.evidence}
 
 
 def all_entries(document: Document) -> Iterator[Entry]:
@@ -156,7 +177,7 @@ def _take_names(names: list[Entry], room: float, shown: list[Entry], terms: Term
         name = _bare_name(one)
         if stands_in(name, text) or any(name in other for other in listed):
             continue
-        messages = {proof.message for proof in one.statement.evidence}
+        messages = _messages(one.statement)
         statement = terms.tidy(one.statement)
         if not statement.text:
             continue
