@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from msgspec.structs import replace
 
 from everturn.derive.commits import find_branch
 from everturn.derive.key_names import (
@@ -14,9 +15,11 @@ from everturn.derive.key_names import (
     advance_names,
     find_names,
     find_remote,
+    is_name,
     name_shape,
     rank_names,
 )
+from everturn.model.conversation import CallStart
 
 SETTING = NameSetting(messages=40, names=10, first_prompt=0, last_answer=39)
 
@@ -58,14 +61,14 @@ def test_names_are_counted_by_message_and_keep_their_first_and_last() -> None:
     counter.add_message("`zoneCount` is set", 3, is_prompt=False)
     counter.add_call(["src/zone.ts", "const zoneCount = 3"], 4)
     known = {one.text: one for one in counter.names()}
-    assert known["zoneCount"] == KeyName("zoneCount", 2, 4, 1, 1, 1, True)
-    assert known["src/zone.ts"] == KeyName("src/zone.ts", 4, 4, calls=1)
+    assert known["zoneCount"] == KeyName("zoneCount", 2, 4, 1, 1, 1, True, crowd=1)
+    assert known["src/zone.ts"] == KeyName("src/zone.ts", 4, 4, calls=1, crowd=2)
 
 
 def test_turns_are_folded_and_what_was_used_least_is_dropped() -> None:
     names = advance_names({}, [KeyName("a_b", 1, 1, prompts=1), KeyName("c_d", 2, 2, calls=1)])
     names = advance_names(names, [KeyName("a_b", 5, 6, answers=2)])
-    assert names["a_b"] == KeyName("a_b", 1, 6, 1, 2)
+    assert names["a_b"] == KeyName("a_b", 1, 6, 1, 2, turns=2)
     many = advance_names(names, [KeyName(f"n_{one}", 7, 7, calls=1) for one in range(2_000)])
     assert len(many) < 1_300 and "a_b" in many and "c_d" not in many
 
@@ -122,3 +125,73 @@ def test_only_commands_that_talk_to_a_repository_name_it() -> None:
 )
 def test_names_are_told_without_brackets_dollars_and_tags(text: str, names: list[str]) -> None:
     assert [one for one in find_names(text) if one not in ("export",)] == names
+
+
+@pytest.mark.parametrize(
+    ("text", "names"),
+    [
+        (r"shop.sln\r\n2 and \n\nUse load_cart\\n\ now", ["shop.sln", "load_cart"]),
+        (r"{\"cartId\": 1}", ["cartId"]),
+        (r"X\rightarrow z_m=\operatorname 10\% shop\.cart", []),
+        (r"C:\Users\ann\shop and src\cart\total.ts", [r"C:\Users\ann\shop", r"src\cart\total.ts"]),
+        ('open "D:\\My Shop\\Old Data"', ["D:\\My Shop\\Old Data"]),
+        ("see [the list](docs/list.md) and [cart.ts](cart.ts)", ["docs/list.md", "cart.ts"]),
+        ("<path>src/cart.ts</path> src/list.ts</summary>", ["src/list.ts"]),
+        ("12:19:src/cart.ts", ["src/cart.ts"]),
+        ("feat/basketをmainに", ["feat/basket"]),
+    ],
+)
+def test_names_are_whole_and_without_escapes(text: str, names: list[str]) -> None:
+    assert list(find_names(text)) == names
+
+
+def test_a_name_is_not_cut_where_a_long_text_is_cut() -> None:
+    counter = NameCounter()
+    counter.add_call([f"{'word ' * 318}src/basket/cart_total.py more"], 1)
+    counter.add_message(
+        f"{'a b ' * 998}cart_sum_one x {'a b ' * 3000} y cart_sum_two {'a b ' * 998}", 2, is_prompt=True
+    )
+    assert [one.text for one in counter.names()] == []
+
+
+@pytest.mark.parametrize(
+    ("name", "holds"),
+    [
+        (KeyName("feature/cart", 1, 1, answers=3), False),
+        (KeyName("feature/cart", 1, 2, answers=1, calls=1), True),
+        (KeyName("12/0.99", 1, 1, answers=1), False),
+        (KeyName("0.35", 1, 1, calls=4), False),
+        (KeyName("0.35", 1, 3, answers=2), True),
+        (KeyName("1840p", 1, 1, calls=1), False),
+        (KeyName("https://git.test/tu-usuario/shop.git", 1, 5, answers=4, quoted=True), False),
+        (KeyName("YOUR_API_KEY", 1, 5, answers=4, quoted=True), False),
+        (KeyName("Shop/cart.py", 1, 5, answers=4), False),
+        (KeyName("cart_total", 1, 1, calls=1, crowd=5), False),
+        (KeyName("cart_total", 1, 2, calls=2, crowd=5), True),
+        (KeyName("src/cart.py", 1, 1, calls=1, crowd=5), True),
+        (KeyName("src/cart.py", 1, 1, calls=1, crowd=90), False),
+        (KeyName("cart_total", 1, 1, prompts=1, crowd=90), False),
+        (KeyName("cart_total", 1, 1, answers=1, quoted=True, crowd=90), True),
+    ],
+)
+def test_a_name_is_used_twice_or_points_somewhere(name: KeyName, holds: bool) -> None:
+    assert is_name(name, replace(SETTING, pieces=frozenset({"/home/ann/My", "Shop"}))) is holds
+
+
+def make_ids(*results: tuple[str, dict[str, str], str]) -> dict[str, KeyName]:
+    names: dict[str, KeyName] = {}
+    for seq, (tool, told, output) in enumerate(results):
+        counter, start = NameCounter(), CallStart(f"c{seq}", tool, input=told)
+        counter.add_call(told.values(), seq)
+        counter.add_result(start, output, seq)
+        names = advance_names(names, counter.names())
+    return names
+
+
+def test_the_identifier_of_what_a_tool_made_is_a_name_until_another_replaces_it() -> None:
+    made = ("Plan", {"when": "daily"}, "Planned job 4be77a10.")
+    other = ("Plan", {"when": "daily"}, "Planned job 09fd31c2.")
+    assert set(make_ids(made)) == {"4be77a10"}
+    assert set(make_ids(made, other)) == {"4be77a10", "09fd31c2"}  # both exist
+    assert set(make_ids(made, ("Drop", {"id": "4be77a10"}, "Dropped 4be77a10."), other)) == {"09fd31c2"}
+    assert make_ids(("Plan", {}, "4be77a10 09fd31c2 77aa31f0")) == {}  # a list

@@ -6,10 +6,11 @@ import json
 import re
 from collections.abc import Mapping
 
+import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from everturn.restore.budget import NAMES, Entry, order_entries
+from everturn.restore.budget import NAMES, Entry, order_entries, stands_in
 from everturn.restore.document import FACTS, LEAST, SECTIONS, Document, DocumentSection, Evidence, Statement
 from everturn.restore.markdown import document_json, document_markdown
 from everturn.text.tokens import fits_tokens
@@ -115,10 +116,34 @@ def test_a_name_that_stands_elsewhere_is_not_listed_and_one_that_does_not_is() -
     assert text.partition(f"## {FACTS[NAMES]}\n")[2].startswith("`cartSize` [t1 #4]\n")
 
 
-def test_names_of_one_message_share_its_citation() -> None:
+def test_names_of_one_message_share_its_citation_and_those_of_the_newest_come_first() -> None:
     names = tuple(stated(number, NAMES, 1, 50.0 - number) for number in (0, 1, 9))
     text = document_markdown(document({NAMES: names}), plain)
-    assert "`namesName0`, `namesName9` [t2 #1]; `namesName1` [t2 #2]" in text
+    assert "`namesName1` [t2 #2]; `namesName0`, `namesName9` [t2 #1]" in text
+
+
+@pytest.mark.parametrize(
+    ("name", "stands"),
+    [
+        ("/home/ann/shop/src/basket/total.py", True), ("a/src/basket/total.py", True), ("src\\basket\\total.py", True),
+        ("src/basket/total.py:41", True), ("src/basket/total.py:41-60", True), ("addtotal(item, count)", True),
+        ("/home/ann/shop/src/basket/totals.py", False), ("/tmp/total.py", False), ("addtotals(item)", False),
+    ],
+)  # fmt: skip
+def test_a_path_that_ends_like_a_listed_one_is_that_one(name: str, stands: bool) -> None:
+    assert stands_in(name, "- `src/basket/total.py` edited [t1 #3]\n- addtotal sums up [t1 #4]") is stands
+
+
+@pytest.mark.parametrize(("budget", "times"), [(0, 2), (4_000, 1), (620, 1)])
+def test_the_beginning_of_a_task_entry_that_is_shown_whole_is_not_repeated(budget: int, times: int) -> None:
+    whole = (
+        "The total now counts every coupon once, and the basket is saved after each change. " + "More follows. " * 20
+    )
+    proof = stated(0, "primary_task", 1, 1.0).evidence
+    first = Statement(f"the agent's last answer: {whole[:60]}…", proof, weight=96.0)
+    full = Statement(f"the agent's last answer, in full: {whole}", proof, weight=83.0)
+    text = document_markdown(document({"primary_task": (first, full)}), plain, budget)
+    assert text.count("The total now counts every coupon once") == times
 
 
 def test_a_statement_that_is_too_long_for_the_rest_is_shown_in_part() -> None:

@@ -159,7 +159,9 @@ def test_a_long_last_answer_keeps_its_end(archive: Archive, store: Store) -> Non
         archive.history.line("user", "list all the berths"), archive.history.line("assistant", says(answer))
     )
     shown = texts(build_document(store, SOURCES, session), "primary_task")[-1]
-    assert shown.startswith("beginning and end: Part one.") and shown.endswith("that the berth is free.")
+    assert shown.startswith("the agent's last answer, beginning and end: Part one.") and shown.endswith(
+        "that the berth is free."
+    )
     assert "[… the middle is left out …]" in shown and len(shown) < 2_500
 
 

@@ -690,7 +690,10 @@ def test_a_long_last_answer_is_there_whole(archive: Archive, store: Store) -> No
     answer = " ".join(f"Part {number} of the shop is done." for number in range(40))
     session = archive.take_in(line("user", "add baskets to the shop page"), line("assistant", answer))
     said = texts(build_document(store, SOURCES, session), "primary_task")
-    assert said[1].startswith("the agent's last answer: Part 0") and said[2] == f"in full: {answer}"
+    assert (
+        said[1].startswith("the agent's last answer: Part 0")
+        and said[2] == f"the agent's last answer, in full: {answer}"
+    )
 
 
 def test_the_open_boxes_of_a_task_file_are_left_to_do(archive: Archive, store: Store) -> None:

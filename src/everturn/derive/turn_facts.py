@@ -453,6 +453,7 @@ class _FactCollector:
     def _add_commits(self, call: Call, start: CallStart, output: str, went_well: bool) -> None:
         shown_in = call.seq if call.result_seq is None else call.result_seq
         self.commits.note(start, output, (call.seq, shown_in), went_well, self.names.branch)
+        self.names.add_result(start, output if went_well else "", shown_in)
         if "git" in command_text(start):
             changes = find_history_changes(start, output, went_well, self.names.branch)
             self.rewrites += [(one, call.seq) for one in changes]

@@ -17,6 +17,7 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from everturn.restore.document import Document, DocumentSection, Statement
+from everturn.text.lazy_pattern import lazy_pattern
 from everturn.text.tokens import MARGIN, cut_to_tokens, estimate_tokens
 
 #: What a statement of a section costs in tokens.
@@ -24,6 +25,7 @@ Price = Callable[[str, Statement], float]
 
 UNVERIFIED = "unverified"
 NAMES = "names"
+_TASK = "primary_task"
 
 #: Shares of the sections. One that is not named has `_OTHER`.
 _SHARES = {
@@ -37,6 +39,8 @@ _FIRST = 8  # the first statement of a section comes up when this part of its pr
 _WAIT = {"errors_fixed": 150, "plan_done": 150, "summaries": 150, "files": 250, "mentioned": 400, "commands": 400}
 _NAMES_SHARE, _NAMES_MOST = 0.34, 560.0
 _CITATION, _BYTES = 8, 4  # tokens of a citation, and bytes of a token, where it need not be exact
+_POSITION = lazy_pattern(r"(?::\d{1,6}(?:[-:]\d{1,6})?|\([^()]{0,80}\))$")
+_SLASH = lazy_pattern(r"/+")
 _LEAST_WORDS = 30  # tokens: a shorter beginning of a statement is not shown
 _ROUNDING = 0.6 * MARGIN  # tokens that rounding may take from the estimate of a line
 
@@ -69,17 +73,37 @@ def fit_document(document: Document, room: float, terms: Terms) -> Document:
     The citation of a name is counted once for each message.
     """
     entries = list(all_entries(document))
-    told = order_entries([one for one in entries if one.key != NAMES])
+    rest = order_entries([one for one in entries if one.key != NAMES])
     names = order_entries([one for one in entries if one.key == NAMES])
     reserved = max(0.0, min(_NAMES_SHARE * room, _NAMES_MOST)) if names else 0.0
-    filler = _Filler(told, room - reserved, terms)
+    filler = _Filler(rest, room - reserved, terms)
     filler.fill()
     if names:
         chosen, spare = _take_names(names, reserved - terms.heading(NAMES), filler.shown, terms)
         filler.fill(spare if chosen else reserved)
-        text = _written(filler.shown, terms)
-        return keep_entries(document, [*filler.shown, *(one for one in chosen if _bare_name(one) not in text)])
-    return keep_entries(document, filler.shown)
+    filler.fill(sum(terms.price(one.key, one.statement) for one in _find_repeated(filler.shown)))
+    again = _find_repeated(filler.shown)
+    told = [one for one in filler.shown if one not in again]
+    if names:
+        text = _written(told, terms).replace("\\", "/")
+        told += [one for one in chosen if not stands_in(_bare_name(one), text)]
+    return keep_entries(document, told)
+
+
+def _find_repeated(shown: list[Entry]) -> list[Entry]:
+    """Return the statements on the current task whose words another one on it says with more."""
+    told = [one for one in shown if one.key == _TASK]
+    return [one for one in told if any(_says_more(other.statement, one.statement) for other in told)]
+
+
+def _says_more(other: Statement, one: Statement) -> bool:
+    words = (one.text.partition(": ")[2] or one.text).removesuffix("…")
+    is_longer = len(other.text) > len(one.text) and len(words) >= _LEAST_WORDS
+    return is_longer and words in other.text and _messages(other) >= _messages(one)
+
+
+def _messages(one: Statement) -> set[int]:
+    return {proof.message for proof in one.evidence}
 
 
 def all_entries(document: Document) -> Iterator[Entry]:
@@ -145,15 +169,15 @@ def _take_names(names: list[Entry], room: float, shown: list[Entry], terms: Term
 
     One that stands in what is shown is left out.
     """
-    text = _written(shown, terms)
+    text = _written(shown, terms).replace("\\", "/")
     listed: list[str] = []
     cited: set[int] = set()
     kept: list[Entry] = []
     for one in names:
         name = _bare_name(one)
-        if name in text or any(name in other for other in listed):
+        if stands_in(name, text) or any(name in other for other in listed):
             continue
-        messages = {proof.message for proof in one.statement.evidence}
+        messages = _messages(one.statement)
         statement = terms.tidy(one.statement)
         if not statement.text:
             continue
@@ -174,6 +198,15 @@ def _written(shown: list[Entry], terms: Terms) -> str:
 
 def _bare_name(one: Entry) -> str:
     return one.statement.text.strip("`").lower()
+
+
+def stands_in(name: str, text: str) -> bool:
+    """Whether a text has a name, or a path that it ends like: another prefix, a line number or arguments do not make another name."""
+    bare = _POSITION.sub("", name).replace("\\\\", "/").replace("\\", "/") or name
+    if bare in text:
+        return True
+    ends = (bare[at.end() :] for at in _SLASH.finditer(bare))
+    return any(f"`{end}`" in text or f"`{end}:" in text for end in ends if "/" in end)
 
 
 def keep_entries(document: Document, entries: list[Entry]) -> Document:

@@ -348,10 +348,10 @@ def _last_answer(material: StatementMaterial, answer: TurnRequest) -> Iterator[D
     lead = "the agent's last answer, before its last calls: " if material.state.ending else "the agent's last answer: "
     yield saying_statement(material, 96, (answer.seq, answer.text), lead=lead, width=width)
     if end:
-        said = f"beginning and end: {whole} [… the middle is left out …] {end}"
+        said = f"{lead[:-2]}, beginning and end: {whole} [… the middle is left out …] {end}"
         yield fact_statement(material, 83, lambda: said, [(answer.seq, whole)])
     elif not is_short:
-        yield saying_statement(material, 83, (answer.seq, whole), lead="in full: ", width=_ANSWER)
+        yield saying_statement(material, 83, (answer.seq, whole), lead=f"{lead[:-2]}, in full: ", width=_ANSWER)
 
 
 def _draft_request(

@@ -205,7 +205,7 @@ def _section_lines(section: DocumentSection, heading: str, always: bool = False)
     yield ""
     yield f"## {heading}"
     if section.key in _COMPACT:
-        yield "; ".join(_statement_line(section.key, one) for one in _join_cited(section.statements))
+        yield "; ".join(_statement_line(section.key, one) for one in _join_cited(section.key, section.statements))
     else:
         yield from (_statement_line(section.key, one) for one in section.statements)
     if section.cut:
@@ -214,13 +214,17 @@ def _section_lines(section: DocumentSection, heading: str, always: bool = False)
         yield NOT_STATED
 
 
-def _join_cited(statements: tuple[Statement, ...]) -> Iterator[Statement]:
-    """Yield one statement for all that cite the same messages."""
+def _join_cited(key: str, statements: tuple[Statement, ...]) -> Iterator[Statement]:
+    """Yield one statement for all that cite the same messages; names of the newest messages first."""
     groups: dict[tuple[str, str], list[Statement]] = {}
-    for one in statements:
+    for one in sorted(statements, key=_last_message, reverse=True) if key == NAMES else statements:
         groups.setdefault((citation(one.evidence), one.label), []).append(one)
     for several in groups.values():
         yield replace(several[0], text=", ".join(one.text for one in several))
+
+
+def _last_message(one: Statement) -> int:
+    return max((proof.message for proof in one.evidence), default=-1)
 
 
 # --- JSON ---

@@ -240,7 +240,9 @@ def name_setting(state: SessionState) -> NameSetting:
     prompt = next((one.seq for one in state.requests if one.starter == "human"), -1)
     answer = state.answer.seq if state.answer is not None else -1
     names = frozenset(changed | {path.rpartition("/")[2] for path in changed})
-    return NameSetting(max(1, state.covers + 1), len(state.names), prompt, answer, names)
+    spaced = (one for one in (state.workspace, *state.files) if " " in one)
+    pieces = frozenset(piece for one in spaced for piece in one.split(" "))
+    return NameSetting(max(1, state.covers + 1), len(state.names), prompt, answer, names, pieces)
 
 
 def plan_open(material: StatementMaterial) -> Iterator[DraftStatement]:
