@@ -10,6 +10,7 @@ from everturn.derive import decision_states
 from everturn.derive.choices import ChoicePassage
 from everturn.derive.decision_states import DecisionState, advance_choices, advance_decisions
 from everturn.derive.decisions import DecisionMark, likeness
+from everturn.derive.failures import Complaint
 from everturn.derive.turn_facts import TurnFacts
 
 
@@ -57,3 +58,9 @@ def test_the_same_words_count_once_at_their_first_place(turns: list[list[str]]) 
         for one in choices:
             first.setdefault(likeness(one) or one, (one, number))
     assert [(one.text, one.turn) for one in known] == list(first.values())
+
+
+def test_a_report_of_trouble_denies_what_the_turn_before_says_was_chosen() -> None:
+    known = folded([["Baskets live in PostgreSQL."], ["The page shows the sum."]])
+    trouble = TurnFacts(2, 29, complaints=((Complaint("the page is empty"), 25),))
+    assert [one.denied for one in advance_choices(known, (), trouble, None)] == [False, True]
