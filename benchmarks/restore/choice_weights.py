@@ -1,7 +1,8 @@
 """`python -m benchmarks.restore.choice_weights FOLDER …`: learn which passages of a session readers call decisions.
 
 `learn` weighs the words of a passage by turns that readers marked. Here the weights of `derive/choice_places.json` are learnt: what the words
-count for beside who says them, what follows, whether files were changed, and how late in the session. They come from the decisions of whole
+count for beside who says them, what follows and whether files were changed, and then, in the session, how late they stand, beside which others, and what
+is said after them. They come from the decisions of whole
 sessions: `opened.json` and `whole.json`, if a FOLDER holds their sessions, and the parts of `labels.json` that may be read, which count half, since
 their guide asks for fewer. A passage counts if it holds half of the words of a decision, or lies within its sentence and has a
 part of its words. What is printed is cross-validated: each repository is judged by weights learnt from the others. `--write` learns from
@@ -11,6 +12,7 @@ all and writes the weights.
 from __future__ import annotations
 
 import argparse
+import dataclasses
 import json
 import tempfile
 from collections.abc import Iterable, Iterator
@@ -19,6 +21,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+from msgspec.structs import replace
 
 from benchmarks.figures import say
 from benchmarks.restore.cutting import CORPUS
@@ -34,7 +37,15 @@ from benchmarks.restore.labels import (
 from benchmarks.restore.learn import FOLDS, archive_files, source_repository, spoken_turns
 from benchmarks.restore.match import content_words
 from everturn.derive import choices
-from everturn.derive.choices import Spoken, SpokenTurn, place_features, session_features
+from everturn.derive.choices import (
+    POSSIBLE,
+    ChoicePassage,
+    PlacedChoice,
+    Spoken,
+    SpokenTurn,
+    place_features,
+    session_features,
+)
 from everturn.sessions.state import session_facts
 from everturn.sources.contract import all_sources
 from everturn.store.contract import Store
@@ -58,34 +69,53 @@ class RatedPassage:
     firm: frozenset[int]
     is_doubtful: bool
     weight: float
+    passage: ChoicePassage = ChoicePassage("", 0.0)
+    by_person: bool = False
 
 
-def read_passages(
+@dataclass(frozen=True)
+class RatedSession:
+    """The passages of a session, with what was asked in it and the turns that a report of trouble follows."""
+
+    passages: list[RatedPassage]
+    prompts: list[tuple[int, str]]
+    denied: frozenset[int]
+    turns: int
+
+
+def read_sessions(
     store: Store, labelled: Iterable[LabelledSession], corpus: Path, weight: float
-) -> Iterator[RatedPassage]:
-    """Yield the passages of labelled sessions that may state what was chosen."""
+) -> Iterator[RatedSession]:
+    """Yield the labelled sessions with the passages that may state what was chosen."""
     for one in labelled:
         repository = source_repository(store, one.session, corpus)
         items = one.sections["decisions"]
         spoken = spoken_turns(store, one.session)
-        turns = max(spoken, default=0) + 1
+        found, prompts, denied, before = list[RatedPassage](), list[tuple[int, str]](), set[int](), -1
         for facts in session_facts(store, all_sources(), one.session):
+            prompts += [(facts.turn, said.text) for said in facts.requests if facts.starter == "human"]
+            denied |= {before} if facts.complaints else set()
             messages = spoken.get(facts.turn, (False, []))[1]
             last = max((seq for seq, by, _ in messages if by != "person"), default=-1)
             said = tuple(Spoken(text, seq, "end" if seq == last else by) for seq, by, text in messages)
             changed = any(file.action != "read" for file in facts.files)
             turn = SpokenTurn(said, tuple(call.seq for call in facts.deeds), changed)
             for passage, features in place_features(turn):
+                before = facts.turn
                 fitting = [
                     (number, item.firm)
                     for number, item in enumerate(items)
                     if any(place.message == passage.seq and _states(passage.text, place) for place in item.places)
                 ]
                 firm = frozenset(number for number, is_firm in fitting if is_firm)
-                placed = dict((*features, *session_features(facts.turn, turns)))
-                yield RatedPassage(
-                    one.session.id, facts.turn, repository, placed, firm, bool(fitting) and not firm, weight
-                )
+                by_person = ("person", 1.0) in features
+                found.append(
+                    RatedPassage(
+                        one.session.id, facts.turn, repository, dict(features), firm, bool(fitting) and not firm,
+                        weight, passage, by_person,
+                    )
+                )  # fmt: skip
+        yield RatedSession(found, prompts, frozenset(denied), max(spoken, default=0) + 1)
 
 
 def _states(text: str, place: Place) -> bool:
@@ -107,7 +137,7 @@ def learn_weights(passages: Iterable[RatedPassage]) -> dict[str, float]:
     spread = table.std(0)
     spread[spread == 0] = 1
     table /= spread
-    penalty = np.array([0.0 if key == "bias" else _PENALTY for key in keys])
+    penalty = np.array([0.0 if key in ("bias", "session") else _PENALTY for key in keys])
     weights = np.zeros(len(keys))
     for _ in range(25):
         odds = 1 / (1 + np.exp(-table @ weights))
@@ -117,11 +147,34 @@ def learn_weights(passages: Iterable[RatedPassage]) -> dict[str, float]:
     return {key: round(float(value / width), 3) for key, value, width in zip(keys, weights, spread, strict=True)}
 
 
-def mean_precision(passages: list[RatedPassage], odds: Vector) -> float:
-    """Return the average precision of the passages, the likeliest first."""
+def rate_session(session: RatedSession, weights: dict[str, float]) -> list[RatedPassage]:
+    """Return the passages of a session that a document would keep, with their features in the session."""
+    odds = _odds(session.passages, weights)
+    rated = [
+        (one, replace(one.passage, weight=float(value)))
+        for one, value in zip(session.passages, odds, strict=True)
+        if value >= POSSIBLE
+    ]
+    placed = [
+        PlacedChoice(passage.text, one.turn, passage.weight, one.by_person, one.turn in session.denied)
+        for one, passage in rated
+    ]
+    features = session_features(placed, session.prompts, session.turns)
+    return [dataclasses.replace(one, features=dict(own)) for (one, _), own in zip(rated, features, strict=True)]
+
+
+def learn_both(sessions: Iterable[RatedSession]) -> tuple[dict[str, float], dict[str, float]]:
+    """Return the weights of a passage in its turn, and those of its odds and its place in the session."""
+    known = list(sessions)
+    in_turn = learn_weights(one for session in known for one in session.passages)
+    return in_turn, learn_weights(one for session in known for one in rate_session(session, in_turn))
+
+
+def mean_precision(passages: list[RatedPassage], odds: Vector, total: int) -> float:
+    """Return the average precision of passages, the likeliest first, if there are so many right ones in all."""
     right = np.array([bool(one.firm) for one in passages])[np.argsort(-odds, kind="stable")]
     shares = np.cumsum(right) / np.arange(1, len(right) + 1)
-    return float((shares * right).sum() / max(1, right.sum()))
+    return float((shares * right).sum() / max(1, total))
 
 
 def _odds(passages: list[RatedPassage], weights: dict[str, float]) -> Vector:
@@ -135,37 +188,47 @@ def main(arguments: list[str] | None = None) -> int:
     parser.add_argument("--write", action="store_true", help="write the weights, learnt from all sessions")
     options = parser.parse_args(arguments)
     with tempfile.TemporaryDirectory(prefix="everturn-choices-") as folder:
-        found = list(_passages(Path(folder), options.folder))
-    names = sorted({one.repository for one in found})
+        found = list(_sessions(Path(folder), options.folder))
+    names = sorted({one.repository for session in found for one in session.passages})
     np.random.default_rng(1).shuffle(names)
     fold = {name: number % FOLDS for number, name in enumerate(names)}
-    judged, odds = list[RatedPassage](), list[Vector]()
+    stages: list[tuple[list[RatedPassage], list[Vector]]] = [([], []), ([], [])]
     for number in range(FOLDS):
-        weights = learn_weights(one for one in found if fold[one.repository] != number)
-        part = [one for one in found if fold[one.repository] == number and one.weight == 1 and not one.is_doubtful]
-        judged += part
-        odds.append(_odds(part, weights))
-    plain = np.array([one.features["words"] for one in judged])
-    placed = mean_precision(judged, np.concatenate(odds))
+        rest, part = (
+            [one for one in found if one.passages and (fold[one.passages[0].repository] == number) == is_part]
+            for is_part in (False, True)
+        )
+        in_turn, in_session = learn_both(rest)
+        of_turns = [one for session in part for one in session.passages]
+        of_sessions = [one for session in part for one in rate_session(session, in_turn)]
+        for (judged, odds), passages, weights in zip(
+            stages, (of_turns, of_sessions), (in_turn, in_session), strict=True
+        ):
+            counted = [one for one in passages if one.weight == 1 and not one.is_doubtful]
+            judged += counted
+            odds.append(_odds(counted, weights))
+    total = sum(bool(one.firm) for one in stages[0][0])
+    plain = mean_precision(stages[0][0], np.array([one.features["words"] for one in stages[0][0]]), total)
+    in_turn_, in_session_ = (mean_precision(judged, np.concatenate(odds), total) for judged, odds in stages)
     say(
-        f"{len(judged):,} passages; average precision {mean_precision(judged, plain):.3f} by words, {placed:.3f} by place too"
+        f"{len(stages[0][0]):,} passages; average precision {plain:.3f} by words, {in_turn_:.3f} by place in the turn, {in_session_:.3f} in the session too"
     )
-    weights = learn_weights(found)
+    weights = {name: value for part in learn_both(found) for name, value in part.items()}
     print(json.dumps(weights))
     if options.write:
         WEIGHTS.write_text(json.dumps(weights, indent=0, sort_keys=True) + "\n", "utf-8")
     return 0
 
 
-def _passages(archive: Path, folders: list[Path]) -> Iterator[RatedPassage]:
+def _sessions(archive: Path, folders: list[Path]) -> Iterator[RatedSession]:
     store = archive_labelled(archive / "labels", READABLE)
-    yield from read_passages(store, labelled_sessions(store, READABLE), CORPUS, _HALF)
+    yield from read_sessions(store, labelled_sessions(store, READABLE), CORPUS, _HALF)
     store.close()
     for number, folder in enumerate(one.resolve() for one in folders):
         for half in LEARNT_SETS:
             paths = {folder / one["file"] for one in json.loads(SETS[half].read_text("utf-8"))}
             store = archive_files(paths, archive / f"{number} {half}")
-            yield from read_passages(store, labelled_sessions(store, (half,), SETS[half], folder), folder, 1.0)
+            yield from read_sessions(store, labelled_sessions(store, (half,), SETS[half], folder), folder, 1.0)
             store.close()
 
 

@@ -10,6 +10,7 @@ from msgspec.structs import replace
 from everturn.derive.choices import (
     SPEAKERS,
     ChoicePassage,
+    PlacedChoice,
     Spoken,
     SpokenTurn,
     choice_odds,
@@ -62,7 +63,8 @@ def test_a_turn_that_changed_files_tells_at_least_as_much(turn: SpokenTurn) -> N
 
 def weight_of(by: str, text: str, calls: tuple[int, ...] = (), changed: bool = True) -> float:
     found = find_choices(SpokenTurn((Spoken(text, 5, by),), calls, changed))
-    return max((one.weight for one in found), default=-9.0)
+    placed = [PlacedChoice(one.text, 0, one.weight, by == "person") for one in found]
+    return max(choice_odds(placed, [], 1), default=-9.0)
 
 
 CHOSEN = "Switched the baskets from Redis to `PostgreSQL`, since they must survive a restart of the shop."
@@ -75,7 +77,7 @@ def test_a_report_says_more_of_a_choice_than_a_request(text: str) -> None:
 
 def test_what_changed_files_and_ends_a_turn_is_likelier_a_choice() -> None:
     assert weight_of("end", CHOSEN) > weight_of("end", CHOSEN, changed=False)
-    assert weight_of("between", CHOSEN, (1,)) > weight_of("between", CHOSEN, (1, 6, 7, 8))
+    assert weight_of("between", CHOSEN, (1, 2, 3, 4)) > weight_of("between", CHOSEN, (6, 7, 8, 9))
 
 
 def test_titles_of_thoughts_are_no_words_of_a_choice() -> None:
@@ -84,9 +86,30 @@ def test_titles_of_thoughts_are_no_words_of_a_choice() -> None:
     assert [one.text for one in found] == [CHOSEN]
 
 
+def odds_of(turn: int, turns: int, *later: str, denied: bool = False) -> float:
+    return choice_odds([PlacedChoice(CHOSEN, turn, 0.0, denied=denied)], [(turn + 1, text) for text in later], turns)[0]
+
+
 def test_the_later_of_two_turns_and_the_shorter_session_weigh_more() -> None:
-    assert choice_odds(0.0, 3, 5) > choice_odds(0.0, 1, 5)
-    assert choice_odds(0.0, 2, 4) > choice_odds(0.0, 8, 16)
+    assert odds_of(3, 5) > odds_of(1, 5)
+    assert odds_of(2, 4) > odds_of(8, 16)
+
+
+def test_what_the_person_says_next_speaks_for_or_against_a_choice() -> None:
+    request = "Please print the sums of all shops on one page, with a header that names the month and the shop."
+    assert odds_of(0, 2, "yes") > odds_of(0, 2, request) > odds_of(0, 2, f"{request} {CHOSEN}")
+    assert odds_of(0, 2, request) > odds_of(0, 2, request, denied=True)
+
+
+def test_beside_likelier_passages_a_passage_is_less_likely() -> None:
+    other = [PlacedChoice(f"The page shows kind {number}.", 0, 1.0) for number in range(6)]
+    assert odds_of(0, 1) > choice_odds([*other, PlacedChoice(CHOSEN, 0, 0.0)], [], 1)[-1]
+
+
+@pytest.mark.parametrize("heading", ["Next steps", "How to use", "使用方法", "Nächste Schritte", "Próximos pasos"])
+def test_what_stands_below_a_heading_of_steps_is_no_choice(heading: str) -> None:
+    assert find_choices(SpokenTurn((Spoken(f"## Result\n\n- {CHOSEN}", 0, "end"),), (), True))
+    assert not find_choices(SpokenTurn((Spoken(f"## {heading}\n\n- {CHOSEN}", 0, "end"),), (), True))
 
 
 @given(PASSAGES, st.integers(0, 400), st.integers(0, 8))

@@ -10,6 +10,7 @@ from everturn.derive import decision_states
 from everturn.derive.choices import ChoicePassage
 from everturn.derive.decision_states import DecisionState, advance_choices, advance_decisions
 from everturn.derive.decisions import DecisionMark, likeness
+from everturn.derive.failures import Complaint
 from everturn.derive.turn_facts import TurnFacts
 
 
@@ -65,3 +66,9 @@ def test_the_same_word_to_two_questions_is_two_decisions() -> None:
         reply = DecisionState("yes", number, number * 10, "agreement", about=question, about_seq=number * 10 - 1)
         known = advance_decisions(known, TurnFacts(number, number * 10 + 5), reply)
     assert [one.about for one in known] == ["Shall I paint the pier?", "Shall I oil the crane?"]
+
+
+def test_a_report_of_trouble_denies_what_the_turn_before_says_was_chosen() -> None:
+    known = folded([["Baskets live in PostgreSQL."], ["The page shows the sum."]])
+    trouble = TurnFacts(2, 29, complaints=((Complaint("the page is empty"), 25),))
+    assert [one.denied for one in advance_choices(known, (), trouble, None)] == [False, True]

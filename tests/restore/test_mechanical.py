@@ -826,6 +826,20 @@ def test_a_turn_that_changed_files_is_one_decision_with_the_places_of_all_its_wo
     assert {proof.message: proof.quote.split()[0] for proof in decisions[0].evidence} == {1: "Since", 4: "`page.py`"}
 
 
+def test_of_two_values_of_one_choice_the_last_stands(archive: Archive, store: Store) -> None:
+    line, use, back = archive.history.line, archive.use, archive.back
+    lines = []
+    for number, port in enumerate(("8080", "9090")):
+        lines += [
+            line("user", f"which port fits shop {number} best?"),
+            use("Edit", f"c{number}", file_path="/home/ann/shop/page.py", old_string="a", new_string="b"),
+            back(f"c{number}", "edited"),
+            line("assistant", f"Switched the basket server to port {port} instead of the default of the framework."),
+        ]
+    told = " ".join(texts(build_document(store, SOURCES, archive.take_in(*lines)), "key_decisions"))
+    assert "9090" in told and "8080" not in told
+
+
 def test_the_rules_of_one_message_are_one_constraint(archive: Archive, store: Store) -> None:
     rules = ["Never edit the generated files.", "Avoid long outputs.", "Always run the tests."]
     session = archive.take_in(archive.history.turn("\n".join(rules), "done"))

@@ -57,8 +57,8 @@ from everturn.model.archive import Call
 from everturn.model.conversation import CallStart
 from everturn.text.printable import error_line, one_line
 from everturn.text.sentences import split_sentences
-from everturn.text.stance_words import CLAIMS_PASS, TAKES_EFFECT, UNSURE
-from everturn.text.trouble_words import ADMITS, IDLE_WORDS, LETS_BE, NAME, OVERCOME, PATH_WORD, WORD
+from everturn.text.stance_words import CLAIMS_PASS, UNSURE
+from everturn.text.trouble_words import ADMITS, IDLE_WORDS, LETS_BE, NAME, OVERCOME, PATH_WORD, TAKES_EFFECT, WORD
 
 EDITOR = "editor"  # the kind of a check that the editor made when a file was saved
 _SHORT = 1_500  # characters of an output that is nothing but a message about a wrong call

@@ -9,18 +9,19 @@ from __future__ import annotations
 
 import math
 import re
+from bisect import bisect_left, bisect_right
 from collections.abc import Container, Iterable, Iterator, Sequence
 
 from msgspec import Struct
 from msgspec.structs import replace
 
 from everturn.derive.decisions import FENCED, LONGEST, MAX_LISTED, MAX_MARKS, DecisionMark, likeness
-from everturn.derive.intent import topic_words
+from everturn.derive.intent import is_approval, topic_words
 from everturn.derive.open_sentences import is_question, load_weights, message_marks, sentence_features, sum_weights
 from everturn.text.lazy_pattern import lazy_pattern
 from everturn.text.printable import one_line
 from everturn.text.sentences import Sentence, split_sentences
-from everturn.text.stance_words import ANNOUNCED, CHOSEN, LEFT_TO_DO, WOULD_BE
+from everturn.text.stance_words import ANNOUNCED, ASKS_TO_CHECK, CHOSEN, LEFT_TO_DO, WOULD_BE
 
 _CHOICE_CHARS = 400
 
@@ -37,6 +38,7 @@ class ChoicePassage(Struct, frozen=True):
     text: str
     weight: float
     seq: int = -1
+    in_steps: bool = False  # it stands below a heading of steps, tests or usage
 
 
 class Spoken(Struct, frozen=True):
@@ -48,14 +50,16 @@ class Spoken(Struct, frozen=True):
 
 
 _FAINT, _RATED = -1.2, 24  # weight of its words that a passage of a turn needs to be rated, and how many are
-_POSSIBLE = -4.0  # log-odds that a passage of a turn needs to be kept
-STATED = -0.3  #: log-odds that make it a choice whatever the session
-_ASKED = 1.0  # log-odds taken from what a person writes: most of it is a request, which is told elsewhere
-_LOOKED = 0.5  # and from what is said in a turn without changes: most of it describes what is there
-_BEGUN = 1.0  # and from what announces the next call: the report of the same work says what came of it
+POSSIBLE = -4.5  #: log-odds that a passage of a turn needs to be kept
+STATED = -1.85  #: log-odds that make it a choice whatever the session
+_ASKED = 1.5  # log-odds taken from what a person writes: most of it is a request, which is told elsewhere
+_BEGUN = 0.7  # and from what announces the next call: the report of the same work says what came of it
 _ROOM, _MOST = 2_400, 10  # bytes and passages of a turn
-_SHORT_SESSION, _LONG_SESSION = 3, 20  # turns between which the length of a session counts
-_FEW_TURNS = 8  # what a session with fewer turns counts for: a report of routine work would stand out in it
+_FEW_TURNS, _LONG_SESSION = (
+    8,
+    20,
+)  # turns between which the length of a session counts: in a shorter one a report of routine work would stand out
+_BRIEF_REPLY = 80  # characters
 _FEW_TOPICS = 5  # words that say what a passage is about
 _TICKED = lazy_pattern(r"[^\w`\"']{0,3}[✅❌✓✔🎉⚠]")
 
@@ -74,7 +78,7 @@ def find_choices(turn: SpokenTurn, told: Container[str] = ()) -> list[ChoicePass
     What decides besides their words is their place: who says it, what follows, and whether files were changed. `told` are the keys
     (`decisions.likeness`) of what is told elsewhere.
     """
-    rated = (one for one in _rate_passages(turn, _FAINT) if one.weight >= _POSSIBLE)
+    rated = (one for one in _rate_passages(turn, _FAINT) if one.weight >= POSSIBLE and not one.in_steps)
     stated = (one for one in rated if likeness(one.text) not in told and not LEFT_TO_DO.search(one.text))
     return choose_passages(stated, _ROOM, _MOST)
 
@@ -82,10 +86,7 @@ def find_choices(turn: SpokenTurn, told: Container[str] = ()) -> list[ChoicePass
 def _rate_passages(turn: SpokenTurn, least: float) -> Iterator[ChoicePassage]:
     weights = load_weights("choice_places")
     for one, features in place_features(turn, least):
-        odds = sum(weights.get(name, 0.0) * value for name, value in features)
-        doubt = _ASKED * (("person", 1.0) in features) + _LOOKED * (not turn.changed)
-        doubt += _BEGUN * bool(ANNOUNCED.match(one.text))
-        yield replace(one, weight=round(odds - doubt, 2))
+        yield replace(one, weight=round(sum(weights.get(name, 0.0) * value for name, value in features), 2))
 
 
 def place_features(turn: SpokenTurn, least: float = _FAINT) -> Iterator[tuple[ChoicePassage, list[tuple[str, float]]]]:
@@ -96,6 +97,9 @@ def place_features(turn: SpokenTurn, least: float = _FAINT) -> Iterator[tuple[Ch
         for passage in weigh_choices(one.text, one.by, bool(turn.calls), one.seq, least)
     ]
     ranked = sorted(range(len(found)), key=lambda at: -found[at][0].weight)[:_RATED]
+    asked = frozenset[str]().union(*(topic_words(one.text) for one in turn.messages if one.by == "person"))
+    headings = {one.seq: _count_headings(one.text) for one in turn.messages}
+    likeliest = found[ranked[0]][0].weight if ranked else 0.0
     for rank, at in sorted(enumerate(ranked), key=lambda pair: pair[1]):
         passage, by = found[at]
         yield (
@@ -109,9 +113,23 @@ def place_features(turn: SpokenTurn, least: float = _FAINT) -> Iterator[tuple[Ch
                 ("changed", float(turn.changed)),
                 ("quoted", float("`" in passage.text)),
                 ("calls after", math.log1p(sum(seq > passage.seq for seq in turn.calls))),
+                ("calls", math.log1p(len(turn.calls))),
+                ("candidates", math.log1p(len(ranked))),
+                ("behind", likeliest - passage.weight),
+                ("headings", math.log1p(headings[passage.seq])),
+                ("in steps", float(passage.in_steps)),
+                ("asked for", _share(topic_words(passage.text), asked)),
                 *_manner(passage.text),
             ],
         )
+
+
+def _count_headings(text: str) -> int:
+    return len({one.heading for one in split_sentences(text) if one.heading})
+
+
+def _share(words: frozenset[str], others: Container[str]) -> float:
+    return sum(word in others for word in words) / max(1, len(words))
 
 
 def _manner(text: str) -> Iterator[tuple[str, float]]:
@@ -121,18 +139,89 @@ def _manner(text: str) -> Iterator[tuple[str, float]]:
     yield "ticked", float(_TICKED.match(text) is not None)
     yield "would", float(WOULD_BE.search(text) is not None)
     yield "few words", float(len(topic_words(text)) < _FEW_TOPICS)
+    yield "asks to check", float(ASKS_TO_CHECK.search(text) is not None)
+    yield "size", math.log1p(choice_size(text))
 
 
-def session_features(turn: int, turns: int) -> list[tuple[str, float]]:
-    """Return the features that all passages of a turn share: how late it is, and in how long a session."""
-    return [("late", turn / max(1, turns)), ("turns", math.log1p(max(_SHORT_SESSION, min(turns, _LONG_SESSION))))]
+class PlacedChoice(Struct, frozen=True):
+    """A passage of a session: its turn, its weight by the turn, and whether the next message of the person reports trouble."""
+
+    text: str
+    turn: int
+    weight: float
+    by_person: bool = False
+    denied: bool = False
 
 
-def choice_odds(weight: float, turn: int, turns: int) -> float:
-    """Return the log-odds that a passage states what was chosen, in the whole session."""
-    weights, features = load_weights("choice_places"), dict(session_features(turn, turns))
-    features["turns"] = max(features["turns"], math.log1p(_FEW_TURNS))
-    return weight + sum(weights.get(name, 0.0) * value for name, value in features.items())
+def choice_odds(passages: Sequence[PlacedChoice], prompts: Iterable[tuple[int, str]], turns: int) -> list[float]:
+    """Return the log-odds that the passages of a session, in order, state what was chosen in it; `prompts` with their turns, in order."""
+    weights = load_weights("choice_places")
+    return [
+        sum(weights.get(name, 0.0) * value for name, value in features)
+        - _ASKED * one.by_person
+        - _BEGUN * (ANNOUNCED.match(one.text) is not None)
+        for one, features in zip(passages, session_features(passages, prompts, turns), strict=True)
+    ]
+
+
+def session_features(
+    passages: Sequence[PlacedChoice], prompts: Iterable[tuple[int, str]], turns: int
+) -> list[list[tuple[str, float]]]:
+    """Return the features by which passages are rated in their session: how late, beside which others, and what is said later."""
+    asked = _LaterWords(prompts)
+    said = _LaterWords((one.turn, one.text) for one in passages if not one.by_person)
+    ranked = sorted(-one.weight for one in passages)
+    long = math.log1p(max(_FEW_TURNS, min(turns, _LONG_SESSION)))
+    found = []
+    for one in passages:
+        words, ahead = topic_words(one.text), bisect_left(ranked, -one.weight)
+        features = [
+            ("session", 1.0),
+            ("odds", one.weight),
+            ("late", one.turn / max(1, turns)),
+            ("turns left", math.log1p(max(0, turns - 1 - one.turn))),
+            ("turns", long),
+            ("passages", math.log1p(len(passages))),
+            ("ahead", math.log1p(ahead)),
+            ("share ahead", ahead / len(passages)),
+            ("asked later", asked.share(words, one.turn)),
+            ("said later", said.share(words, one.turn)),
+            ("said before", said.share_before(words, one.turn)),
+            ("denied", float(one.denied)),
+            *asked.reply_features(one.turn),
+        ]
+        found.append(features)
+    return found
+
+
+class _LaterWords:
+    """The last and the first turn in which words are said, and the texts of each turn."""
+
+    def __init__(self, texts: Iterable[tuple[int, str]]) -> None:
+        self._first: dict[str, int] = {}
+        self._last: dict[str, int] = {}
+        self._texts: dict[int, str] = {}
+        for turn, text in texts:
+            self._texts.setdefault(turn, text)
+            for word in topic_words(text):
+                self._first.setdefault(word, turn)
+                self._last[word] = turn
+        self._turns = sorted(self._texts)
+
+    def share(self, words: frozenset[str], turn: int) -> float:
+        """Return the share of some words that are said after a turn."""
+        return sum(self._last.get(word, -1) > turn for word in words) / max(1, len(words))
+
+    def share_before(self, words: frozenset[str], turn: int) -> float:
+        return sum(self._first.get(word, turn) < turn for word in words) / max(1, len(words))
+
+    def reply_features(self, turn: int) -> Iterator[tuple[str, float]]:
+        """Yield how the person goes on after a turn."""
+        at = bisect_right(self._turns, turn)
+        text = self._texts[self._turns[at]].strip() if at < len(self._turns) else ""
+        yield "last word", float(not text)
+        yield "brief reply", float(0 < len(text) < _BRIEF_REPLY)
+        yield "approved", float(bool(text) and is_approval(text))
 
 
 def weigh_choices(text: str, by: str, acted: bool, seq: int = -1, least: float = 0.0) -> list[ChoicePassage]:
@@ -146,7 +235,8 @@ def weigh_choices(text: str, by: str, acted: bool, seq: int = -1, least: float =
             words = one.passage if one.is_item and len(one.passage) <= _CHOICE_CHARS else one.text
             words = _RUN_OF_TITLES.sub("", words)
             if words and (words not in found or found[words].weight < weight):
-                found[words] = ChoicePassage(one_line(words.strip("_ "), _CHOICE_CHARS), weight, seq)
+                in_steps = by != "person" and _IN_STEPS.search(one.heading) is not None
+                found[words] = ChoicePassage(one_line(words.strip("_ "), _CHOICE_CHARS), weight, seq, in_steps)
     return list(found.values())
 
 
@@ -192,7 +282,7 @@ def choose_passages(passages: Iterable[ChoicePassage], room: int, most: int) -> 
     chosen: list[tuple[int, ChoicePassage, frozenset[str]]] = []
     for number, one in ranked:
         words = topic_words(one.text)
-        same = next((at for at, other in enumerate(chosen) if _say_same(words, other[2])), None)
+        same = next((at for at, other in enumerate(chosen) if says_same(words, other[2])), None)
         if same is not None:
             longer = choice_size(one.text) - choice_size(chosen[same][1].text)
             if number > chosen[same][0] and longer <= room:
@@ -208,8 +298,8 @@ def choice_size(text: str) -> int:
     return len(text.encode())
 
 
-def _say_same(words: frozenset[str], others: frozenset[str]) -> bool:
-    """Whether two passages share nearly all words that say what they are about."""
+def says_same(words: frozenset[str], others: frozenset[str]) -> bool:
+    """Whether two passages, given by their `topic_words`, share nearly all words that say what they are about."""
     fewer = min(len(words), len(others))
     return fewer >= _FEWEST_WORDS and len(words & others) >= _SAME_SHARE * max(len(words), len(others))
 
@@ -222,6 +312,12 @@ def states_choice(text: str) -> bool:
     return CHOSEN.search(text) is not None
 
 
+#: Headings of what the person is to do, to test or to use.
+_IN_STEPS = lazy_pattern(
+    r"\b(?:how to|usage|next steps?|to-?dos?|(?:to|please) test|test(?:ing)? (?:it|this|plan|steps|instructions)|try (?:it|this)|instructions|so testen|nächste schritte|prochaines étapes"
+    r"|utilisation|próximos pasos|cómo|como (?:usar|testar)|próximos passos)\b|使い方|手順|次のステップ|(?:確認|テスト|使用)方法|使用(?:方法|说明|方式)|下一步|后续步骤|(?:测试|验证)(?:方法|步骤|方式)|待办",
+    re.IGNORECASE,
+)
 #: Titles of thoughts that some clients put before the words of an answer: `**Reading the test****Fixing it** I changed …`.
 _RUN_OF_TITLES = lazy_pattern(r"\A(?:\*\*[^*\n]{1,120}\*\*){2,}\W{0,3}")
 _ANNOUNCED = lazy_pattern(r"^[ \t>*_#-]{0,8}(?:Decision|Decided)(?:\*\*|__)?:(?:\*\*|__)?[ \t]*(\S.{0,2000})$", re.M)

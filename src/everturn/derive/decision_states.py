@@ -36,6 +36,7 @@ class DecisionState(Struct, frozen=True):
     session: str = ""  # of the evidence, if it is inherited
     weight: float = 0.0  # of a choice: how likely it is one
     key: str = ""  # equal for the same words, "" if they have not been compared yet
+    denied: bool = False  # of a choice: the next message of the person reports trouble
     again: tuple[int, ...] = ()  # the latest messages that repeat it, of a constraint
 
 
@@ -142,11 +143,17 @@ def advance_choices(
     agreed = proposed if reply is not None and reply.kind == "agreement" else ()
     said = (*agreed, *(_find_restated(reply, facts.answer) if reply is not None else ()), *facts.choices)
     asked = {one.seq for one in facts.requests}
+    if facts.complaints and known:
+        known = tuple(_deny(one) if one.turn == known[-1].turn else one for one in known)
     new = [
         DecisionState(one.text, facts.turn, one.seq, "choice", by=_BY[one.seq in asked], weight=round(one.weight, 2))
         for one in said
     ]
     return change_statuses(_add_new(known, new), facts)
+
+
+def _deny(one: DecisionState) -> DecisionState:
+    return replace(one, denied=True) if one.by == "agent" else one
 
 
 _BY = ("agent", "person")
@@ -162,7 +169,7 @@ def _find_restated(reply: DecisionState, answer: Saying | None) -> list[ChoicePa
 
 
 _SAME_TOPICS = 2  # words that a sentence has in common with the reply that it says again
-_RESTATED = 0.5  # its weight
+_RESTATED = -1.15  # its weight
 
 
 def _decision_state(mark: DecisionMark, turn: int, seq: int) -> DecisionState:

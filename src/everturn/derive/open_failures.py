@@ -47,8 +47,8 @@ from everturn.derive.intent import is_other_topic
 from everturn.derive.paths import local_path
 from everturn.derive.turn_facts import TurnFacts
 from everturn.text.lazy_pattern import lazy_pattern
-from everturn.text.stance_words import NOT_VERIFIED, TAKES_EFFECT
-from everturn.text.trouble_words import WORD
+from everturn.text.stance_words import NOT_VERIFIED
+from everturn.text.trouble_words import TAKES_EFFECT, WORD
 
 if TYPE_CHECKING:  # the state is folded with what stands here
     from everturn.derive.session_state import CommandState, FailureState, SessionState, TurnRequest

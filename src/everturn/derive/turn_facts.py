@@ -9,7 +9,6 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable
-from operator import attrgetter
 from posixpath import basename
 
 from msgspec import Struct
@@ -256,7 +255,7 @@ class _FactCollector:
             turn=turn.idx, last_seq=turn.last_seq, starter=turn.starter, requests=tuple(replace(one, meant=self.references.find(one.seq)) for one in self.requests),
             focus=self.focus, marks=tuple(self.marks),
             choices=tuple(self._choices(changed or bool(told or self.stated), offer)), proposed=tuple(find_proposed(ending, self.answer.seq)) if not changed else (), lines=tuple(self.lines), revisions=tuple(self.revisions), complaints=tuple(self.complaints), confirmed=tuple(self.confirmed),
-            deeds=tuple(sorted((*(self.deeds[key] for key in sorted(self.deeds)), *self.noticed), key=attrgetter("seq"))),
+            deeds=tuple(sorted((*(self.deeds[key] for key in sorted(self.deeds)), *self.noticed), key=lambda one: one.seq)),
             files=(*(Touch(one.path, one.action, one.seq) for one in artifacts), *self.stated, *told),
             folders=tuple(self.folders), trees=tuple(self.trees), commits=tuple(self.commits.found()), logged=tuple(self.commits.logged), rewrites=tuple(self.rewrites),
             plans=tuple(self.plans), asked=(*self.asked, *(Saying(words, self.answer.seq) for words in closing)),
@@ -321,11 +320,8 @@ class _FactCollector:
         if row.kind == "notice":
             notice = "\n".join(block.text for block in message.blocks)
             self.commits.hear_notice(notice, row.seq)
-            for what, one in find_failed_notice(notice):
-                said = one.line
-                self.noticed.append(
-                    CallFact(row.seq, what, "", "error", None, "failed", said, (one.run.tool,), said, "", (one,))
-                )
+            failed = find_failed_notice(notice)
+            self.noticed += [CallFact(row.seq, what, "", "error", None, "failed", one.line, (one.run.tool,), one.line, "", (one,)) for what, one in failed]  # fmt: skip
             self.stated += [Touch(path, "edited", row.seq) for path in noted_files(notice)]
             stops = (find_service_stop(block.text) for block in message.blocks)
             self.stopped = next((Saying(words, row.seq) for words in stops if words), self.stopped)
@@ -340,12 +336,10 @@ class _FactCollector:
 
     def _begun(self, turn: Turn) -> Saying | None:
         """Return the work that the last answer announced and that no later answer reports on."""
-        acted = any(call.seq >= self.answer.seq for call in self.deeds.values())
+        after = [call for call in self.deeds.values() if call.seq >= self.answer.seq]
         is_stopped = self.stopped is not None and self.stopped.seq > self.answer.seq
-        is_cut = turn.interrupted or acted or is_stopped
-        is_running = is_stopped or any(
-            call.status in _NO_RESULT and call.seq >= self.answer.seq for call in self.deeds.values()
-        )
+        is_cut = turn.interrupted or after or is_stopped
+        is_running = is_stopped or any(call.status in _NO_RESULT for call in after)
         words = find_begun(self.answer.text, is_running) if is_cut else find_announced(self.answer.text)
         return Saying(words, self.answer.seq) if words else None
 

@@ -5,13 +5,14 @@ The words are those of the session; every statement cites the messages it rests 
 
 from __future__ import annotations
 
+import math
 import re
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 
 from msgspec import Struct
 from msgspec.structs import replace
 
-from everturn.derive.choices import choice_odds, choice_size
+from everturn.derive.choices import PlacedChoice, choice_odds, choice_size, says_same
 from everturn.derive.decision_states import DecisionState
 from everturn.derive.decisions import likeness
 from everturn.derive.intent import topic_words
@@ -70,11 +71,9 @@ class DecisionEntry(Struct, frozen=True):
 def _find_entries(state: SessionState) -> list[DecisionEntry]:
     """Return the entries in their order. A reply and the choices of its turn are one; choices that no longer hold are left out."""
     by_turn: dict[int, list[DecisionState]] = {}
-    for one in state.choices:
-        odds = choice_odds(one.weight, one.turn, state.turn_count)
-        if one.status == ACTIVE and odds >= _BESIDE:
-            by_turn.setdefault(one.turn, []).append(replace(one, weight=odds))
-    stated = {turn for turn, passages in by_turn.items() if max(one.weight for one in passages) >= _LIKELY}
+    for one in _leave_last([one for one in _rate_choices(state) if one.status == ACTIVE and one.weight >= _BESIDE]):
+        by_turn.setdefault(one.turn, []).append(one)
+    stated = {turn for turn, passages in by_turn.items() if _odds_of_any(passages) >= _LIKELY}
     told = [
         one for one in state.decisions if one.kind != "commit" and not (one.kind == "choice" and one.turn in stated)
     ]
@@ -84,11 +83,42 @@ def _find_entries(state: SessionState) -> list[DecisionEntry]:
     return sorted(kept, key=lambda one: max(part.seq for part in (one.told, *one.passages) if part is not None))
 
 
+def _rate_choices(state: SessionState) -> list[DecisionState]:
+    """Return the choices of a session, each with the log-odds that it is one."""
+    placed = [PlacedChoice(one.text, one.turn, one.weight, one.by == "person", one.denied) for one in state.choices]
+    asked = ((one.turn, one.text) for one in state.requests if one.starter == "human")
+    odds = choice_odds(placed, asked, state.turn_count)
+    return [replace(one, weight=weight) for one, weight in zip(state.choices, odds, strict=True)]
+
+
+def _leave_last(choices: list[DecisionState]) -> list[DecisionState]:
+    """Return the choices without those that a later turn states again, maybe with another value: the last one stands."""
+    kept = list[tuple[DecisionState, frozenset[str]]]()
+    saying = dict[str, list[int]]()  # which of them say a word
+    for one in reversed(choices):
+        words = topic_words(one.text)
+        beside = {at for word in words for at in saying.get(word, ())[-_COMPARED:]}
+        if not any(kept[at][0].turn > one.turn and says_same(words, kept[at][1]) for at in beside):
+            for word in words:
+                saying.setdefault(word, []).append(len(kept))
+            kept.append((one, words))
+    return [one for one, _ in reversed(kept)]
+
+
+_COMPARED = 12  # passages with a word that another one is compared with
+
+
+def _odds_of_any(passages: Iterable[DecisionState]) -> float:
+    """Return the log-odds that at least one of some passages states what was chosen."""
+    none = math.prod(1 / (1 + math.exp(one.weight)) for one in passages)
+    return math.log((1 - none) / none) if 0 < none < 1 else 0.0
+
+
 def _make_entry(told: DecisionState | None, passages: list[DecisionState]) -> DecisionEntry:
     """Return what a turn decided. What answers the agent is decided, whatever else is said of it, and its words are not told twice."""
     passages = _without_requests(passages)
     if told is None:
-        return DecisionEntry(None, tuple(passages), max(one.weight for one in passages))
+        return DecisionEntry(None, tuple(passages), _odds_of_any(passages))
     said = (likeness(told.text), likeness(told.about))
     left = tuple(
         one for one in passages if one.weight >= _BESIDE and not any(likeness(one.text) in part for part in said)
@@ -120,7 +150,7 @@ def _thin_entry(entry: DecisionEntry, room: int) -> DecisionEntry:
     return replace(entry, passages=tuple(one for one in entry.passages if one in kept))
 
 
-_LIKELY, _BESIDE = -2.2, -3.2  # log-odds that the likeliest passage of an entry needs, and those beside it
+_LIKELY, _BESIDE = -0.6, -2.9  # log-odds that one passage of an entry is a decision, and those that each needs
 _MOST = 12  # passages of an entry
 _ALL_ROOM, _MOST_ROOM, _LEAST_ROOM = 8_000, 2_000, 600  # bytes of all passages, and of those of an entry
 

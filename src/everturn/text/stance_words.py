@@ -170,11 +170,11 @@ AT_ONCE = _words(
 )
 #: The beginning of a sentence that announces what its author is about to do or look at.
 ANNOUNCED = _words(
-    r"\W{0,4}(?:(?:now|next|first|then|great|perfect|good|ok(?:ay)?)[,!.:]? )?(?:let me\b|let['’]s (?:check|look|see|verify|start)\b|I(?:['’]m| am) (?:now )?(?:going to|planning|considering|exploring|examining|looking|checking)\b|I(?:['’]ll| will) (?:now |first |also )?(?:check|look|verify|start|prepare|explore|examine|read|inspect)\b)",
+    r"\W{0,4}(?:(?:now|next|first|then|great|perfect|good|ok(?:ay)?)[,!.:]? )?(?:let me\b|let['’]s (?:check|look|see|verify|start)\b|I(?:['’]m| am) (?:now )?(?:going to|planning|considering|exploring|examining|looking|checking)\b|I(?:['’]ll| will) (?:now |first |also |then )?(?:help|check|look|verify|start|prepare|explore|examine|read|inspect|search|review|analy[sz]e)\b)",
     r"\W{0,4}(?:jetzt |nun |als nächstes )?(?:ich (?:prüfe|schaue|sehe mir|beginne)|lass(?:en sie)? mich)\b",
     r"\W{0,4}(?:maintenant[, ]+)?(?:je vais (?:vérifier|regarder|commencer)|laissez-moi|laisse-moi)\b",
     r"\W{0,4}(?:ahora )?(?:voy a (?:revisar|ver|verificar|comprobar|empezar)|déjame|vou (?:verificar|analisar|ver)|deixe-me)\b",
-    r"\W{0,4}(?:现在|接下来|下面|首先|好的)?[，,]?\s?(?:正在|让我|我来|我先)", r"\W{0,4}(?:まず|次に|では)?、?[^。\n]{0,60}(?:確認します|確認中です|調べます|読み込みます)",
+    r"\W{0,4}(?:现在|接下来|下面|首先|好的)?[，,]?\s?(?:正在|让我|我来|我(?:会|将|需要|要)?(?:先|再|现在))", r"\W{0,4}(?:まず|次に|では)?、?[^。\n]{0,60}(?:確認します|確認中です|調べます|読み込みます)",
 )  # fmt: skip
 #: What could be or is recommended, as opposed to what is.
 WOULD_BE = _words(
@@ -493,10 +493,4 @@ TASK_ORDER = _words(
 IDLE_REPLY = lazy_pattern(
     r"^(?:continue|go on|weiter|thanks?|thank you|done|hi|hello|\[|/|<|what|why|how|where|when|who|which|is|are|can|could|did|does|it|i['’]?m|there|still)\b|^[\[</]",
     re.I,
-)
-#: What an answer says of a change that shows only later, and of trouble that lasts until something else is done.
-TAKES_EFFECT = lazy_pattern(
-    r"\b(?:won['’]t|will not|does(?:n['’]t| not)|(?:is|are)(?:n['’]t| not)|not yet|still|remains?)\b[^.\n]{0,100}\buntil\b|\b(?:wirkt|greift|gilt|wirksam)\b[^.\n]{0,60}\berst\b|\berst\b[^.\n]{0,60}\b(?:wirksam|sichtbar|behoben)\b"
-    r"|\bhasta que\b|\bjusqu['’]à ce que\b|\bne (?:prendra|sera)\b[^.\n]{0,60}\bqu['’]après\b|\baté que\b|まで(?:は)?[^。\n]{0,40}(?:ません|ない|残)|(?:之后|以后|后)才(?:会|能)|直到[^。\n]{0,40}(?:才|为止)|才会生效",
-    re.IGNORECASE,
 )

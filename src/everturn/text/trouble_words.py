@@ -245,3 +245,9 @@ DEMANDS = lazy_pattern(
     r"|应该|需要|必须|要求|べき|必要|してほしい|たい",
     re.IGNORECASE,
 )
+#: What an answer says of a change that shows only later, and of trouble that lasts until something else is done.
+TAKES_EFFECT = lazy_pattern(
+    r"\b(?:won['’]t|will not|does(?:n['’]t| not)|(?:is|are)(?:n['’]t| not)|not yet|still|remains?)\b[^.\n]{0,100}\buntil\b|\b(?:wirkt|greift|gilt|wirksam)\b[^.\n]{0,60}\berst\b|\berst\b[^.\n]{0,60}\b(?:wirksam|sichtbar|behoben)\b"
+    r"|\bhasta que\b|\bjusqu['’]à ce que\b|\bne (?:prendra|sera)\b[^.\n]{0,60}\bqu['’]après\b|\baté que\b|まで(?:は)?[^。\n]{0,40}(?:ません|ない|残)|(?:之后|以后|后)才(?:会|能)|直到[^。\n]{0,40}(?:才|为止)|才会生效",
+    re.IGNORECASE,
+)
