@@ -398,7 +398,8 @@ def answered_failures(
         is_last = seq == answers[-1][1]
         said = find_admissions(text, [call[1:] for call in calls if is_last or before <= call[0] < seq])
         yield from ((one, seq) for one in said if is_last or lets_be(one))
-        yield from ((one, seq) for one in _pending(text) if is_last and one not in said)
+        if is_last:
+            yield from ((one, seq) for one in _pending(text) if one not in said)
         before = seq
 
 

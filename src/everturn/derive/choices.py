@@ -98,7 +98,8 @@ def place_features(turn: SpokenTurn, least: float = _FAINT) -> Iterator[tuple[Ch
     ]
     ranked = sorted(range(len(found)), key=lambda at: -found[at][0].weight)[:_RATED]
     asked = frozenset[str]().union(*(topic_words(one.text) for one in turn.messages if one.by == "person"))
-    headings = {one.seq: _count_headings(one.text) for one in turn.messages}
+    shown = {found[at][0].seq for at in ranked}
+    headings = {one.seq: _count_headings(one.text) for one in turn.messages if one.seq in shown}
     likeliest = found[ranked[0]][0].weight if ranked else 0.0
     for rank, at in sorted(enumerate(ranked), key=lambda pair: pair[1]):
         passage, by = found[at]
@@ -140,7 +141,6 @@ def _manner(text: str) -> Iterator[tuple[str, float]]:
     yield "would", float(WOULD_BE.search(text) is not None)
     yield "few words", float(len(topic_words(text)) < _FEW_TOPICS)
     yield "asks to check", float(ASKS_TO_CHECK.search(text) is not None)
-    yield "size", math.log1p(choice_size(text))
 
 
 class PlacedChoice(Struct, frozen=True):

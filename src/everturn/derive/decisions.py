@@ -149,11 +149,10 @@ def weigh_rules(
             continue
         odds, is_certain = rule_odds(features, weights), _is_certain(mark, one, features)
         odds = max(odds, 0.0) if number in listed else odds
-        if is_certain or word_count(one.text) >= MIN_RULE:
+        if is_certain or (odds >= _FAINT and word_count(one.text) >= MIN_RULE):
             kept = mark if mark is not None else _rule_mark(one, leads[number])
             kept = _listed_mark(one, listed[number]) if listed.get(number) else kept
-            is_seen = mark is not None or _prohibits(leads[number])
-            is_plain = is_seen and SHORT in features and odds >= -AGAINST
+            is_plain = SHORT in features and odds >= -AGAINST and (mark is not None or _prohibits(leads[number]))
             found.append(WeighedRule(number, kept, odds, is_certain, is_certain or is_plain))
     return found
 
@@ -182,6 +181,7 @@ def message_features(odds: Sequence[float], sentences: int) -> list[tuple[str, f
 
 
 _SUREST, _LEAST = 4.0, -5.0  # log-odds that count in full
+_FAINT = -3.5  # log-odds of a sentence that says something of its message
 
 
 #: What counts beyond the learnt weights. Languages of which fewer sentences were learnt from have weights nearer to 0: of sentences with

@@ -114,7 +114,7 @@ SHELL_PROMPT = lazy_pattern(
 )
 
 
-@lru_cache(maxsize=4)
+@lru_cache(maxsize=24)
 def _split_sentences(text: str) -> tuple[Sentence, ...]:
     return tuple(_find_sentences(text))
 

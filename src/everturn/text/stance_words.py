@@ -211,7 +211,7 @@ LASTING = _words(
     rf"(?:^\W*|\b(?:branch|commits?|changes|work|tag|release)\b.{{0,40}}\b){NOT_YET} (?:pushed|committed|merged|published|deployed|released)\b|\bnext step\b",
     r"\bwenn du (?:willst|möchtest)|\bfalls du\b|\bbescheid\b|\bnächster schritt\b|\bspäter\b|\bnoch (?:offen|nicht (?:gepusht|committet))\b",
     r"\bsi (?:tu (?:veux|préfères)|vous (?:voulez|souhaitez|préférez))\b|\bdi(?:s|tes)-moi\b|\bprochaine étape\b|\bplus tard\b|\breste à\b",
-    r"\bsi (?:quieres|prefieres|lo deseas)\b|\bavísame\b|\bdime si\b|\bpróximo paso\b|\bmás adelante\b|\bqueda(?:n)? por\b|\bpendiente|\bse (?:vuoi|quiser|preferir)\b|\bесли (?:вы )?хотите\b|\bnếu bạn muốn\b|\b(?:jika|kalau) (?:anda|kamu|mau)\b|\bister(?:seniz|sen)\b|\bjeśli chcesz\b|원하시면",
+    r"\bsi (?:quieres|prefieres|lo deseas)\b|\bavísame\b|\bdime si\b|\bpróximo paso\b|\bmás adelante\b|\bqueda(?:n)? por\b|\bpendiente|\b(?:se (?:vuoi|quiser|preferir)|если (?:вы )?хотите|nếu bạn muốn|(?:jika|kalau) (?:anda|kamu|mau)|ister(?:seniz|sen)|jeśli chcesz)\b|원하시면",
     r"必要(?:であれば|なら)|ご希望|次のステップ|今後|後ほど|別途|未(?:対応|実装)|如果(?:你|您)?(?:需要|想|希望)|下一步|后续(?=[^。，,；]{0,4}(?:可以?|再|还?需|工作|计划|版本|迭代|补|优化|扩展|任务|改进))|稍后|(?<!便于)(?<!方便)(?<!以便)以后|尚未|还没有?(?=实现|处理|添加|支持|提供|完成|接入|测试|做)",
 )
 THANKS = _words(
