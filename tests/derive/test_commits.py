@@ -218,3 +218,22 @@ def test_a_commit_that_a_session_ends_with_is_told_until_it_goes_on() -> None:
     assert advance_state(state, TurnFacts(1, 9)).commits == ()
     log = TurnFacts(1, 9, logged=(LoggedCommit("aaaa111", "Count otters", 8),))
     assert [(one.hash, one.by) for one in advance_state(state, log).commits] == [("aaaa111", "")]
+
+
+@pytest.mark.parametrize("line", ["aaaa111 Merge pull request #47 from zoo/otters", "aaaa111 feat: count otters (#47)"])
+def test_a_request_that_the_session_merged_has_the_hash_of_a_later_log(line: str) -> None:
+    (merged,) = find_commits(shell("gh pr merge 47 --merge --delete-branch 2>&1 | tail -5"), "", True)
+    state = advance_state(SessionState(), TurnFacts(0, 5, commits=((merged, 3),)))
+    assert [(one.hash, one.subject) for one in state.commits] == [("", "Merge pull request #47")]
+    found, subject = line.split(" ", 1)
+    others = (LoggedCommit("bbbb222", "Merge pull request #4 from zoo/seals", 8), LoggedCommit(found, subject, 9))
+    state = advance_state(state, TurnFacts(1, 9, logged=others))
+    assert [(one.hash, one.subject) for one in state.commits] == [("aaaa111", "Merge pull request #47")]
+
+
+@pytest.mark.parametrize(
+    ("command", "went_well"),
+    [("gh pr merge 47 --auto", True), ("gh pr merge 47", False), ("gh pr view 47; gh pr list", True)],
+)
+def test_a_request_that_was_not_merged_makes_no_commit(command: str, went_well: bool) -> None:
+    assert find_commits(shell(command), "", went_well) == []

@@ -77,6 +77,7 @@ def find_commits(start: CallStart, output: str, went_well: bool) -> list[Commit]
         found = _quiet_commits(start, text, shown, "--amend" in text)
     if went_well and _OPENS.search(text):
         found += [Commit("", one[0], url=one[0]) for one in _URL.finditer(shown)][-1:]
+        found += [Commit("", f"{_MERGE_OF}{one[1]}") for one in _MERGED.finditer(text)]
     return found
 
 
@@ -162,6 +163,8 @@ def _api_commit(start: CallStart, output: str) -> Commit | None:
     return Commit(found[1] or found[2] or found[3], one_line(subject.partition("\n")[0], _SUBJECT))
 
 
+_MERGE_OF = "Merge pull request #"  # what a forge writes, with the number and the branch
+_MERGED = lazy_pattern(r"\b(?:gh pr|glab mr) merge\b(?![^\n;&|]{0,200}--auto\b)[^\n;&|]{0,120}?[ /](\d{1,9})\b")
 _OPENS = lazy_pattern(r"\b(?:gh (?:pr|issue)|glab (?:mr|issue)) (?:create|new|merge|close)\b")
 _URL = lazy_pattern(r"https://[\w.-]{3,100}/[\w./-]{3,200}/(?:pull|issues|merge_requests)/\d{1,9}\b")
 _PROXY = lazy_pattern(r"^\w{1,20} (?=git )")  # a program in front that passes the command on
@@ -248,6 +251,8 @@ def name_commits(commits: list[tuple[Commit, int]], head: Commit, rebased: int |
 
 def is_subject(shown: str, subject: str) -> bool:
     """Whether a shown subject, which may be cut, is that of a commit; "" is of any."""
+    if subject.startswith(_MERGE_OF):  # squashed, it has the subject of the request with its number
+        return shown.startswith(f"{subject} ") or shown.endswith(f"(#{subject.removeprefix(_MERGE_OF)})")
     start = shown.rstrip(".…").strip()
     return subject.startswith(start) if len(start) >= 12 or not start else start == subject
 
