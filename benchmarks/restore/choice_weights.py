@@ -69,8 +69,8 @@ class RatedPassage:
     firm: frozenset[int]
     is_doubtful: bool
     weight: float
-    passage: ChoicePassage = ChoicePassage("", 0.0)
-    by_person: bool = False
+    passage: ChoicePassage
+    by_person: bool
 
 
 @dataclass(frozen=True)

@@ -12,12 +12,12 @@ from everturn.derive.decisions import (
     MAX_LISTED,
     MEANING_OF,
     find_decisions,
+    find_file_rules,
     item_leads,
     language_group,
     rule_features,
     sentence_mark,
 )
-from everturn.derive.marker_lines import find_file_rules
 from everturn.text.sentences import split_sentences
 
 RULES = ("Never push to main.", "Only change the ferry table.", "do NOT add dependencies.")
@@ -149,7 +149,7 @@ def test_words_of_several_languages_have_the_same_meaning(one: str, other: str) 
     [
         "Add the ferry page without breaking the harbour page.",
         "Asegurate de no romper nada",
-        "ask me before you change a file of the ferry",
+        "ask me if something is not clear",
         "修改：地图里的字都要保持一个大小，不要变",
         "You are a friend of the harbour. Never change the tide tables.",
     ],

@@ -13,10 +13,9 @@ from __future__ import annotations
 import math
 import re
 import unicodedata
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from functools import lru_cache
 from itertools import groupby, pairwise, takewhile
-from typing import NamedTuple
 
 from msgspec import Struct
 
@@ -49,7 +48,7 @@ _RULES_CHARS = 1_350  # that the rules of one message may take
 _LONG_TEXT, _MANY_RULES = 800, 3  # characters of a long message, rules of one that lists rules
 SHORT, _LONG = "=short", "=long"  # features of messages of either length
 _LEAD_WORDS, _FEW_WORDS = 8, 3  # of the line above a list
-MIN_RULE = 3  #: words of a mild rule
+_MIN_RULE = 3  # words of a mild one
 _MAX_WORDS = 60  # a longer sentence is a story, not a rule
 _ITEM = 300  # characters: a rule is kept with the rest of such a list item
 
@@ -87,6 +86,32 @@ def find_decisions(text: str) -> list[DecisionMark]:
     return [mark for _, mark, _ in sorted(chosen, key=lambda one: one[0])]
 
 
+def find_file_rules(text: str) -> list[DecisionMark]:
+    """Return the rules of an instruction file of the project that the client put into the session: of a long one, what is strict."""
+    if (found := _FILE_RULES.match(text)) is None:
+        return []
+    body = _CLIENT_PART.split(found["body"] or "")[0]
+    if len(body) <= _SHORT_FILE:
+        lines = [one for one in split_sentences(body) if word_count(one.text) >= _MIN_RULE]
+        kept = [_excerpt(one) for one in lines]
+    else:
+        lines = [one for one in split_sentences(body) if STRICT.match(one.text.strip("*_ "))]
+        kept = [mark.text for one in lines if (mark := sentence_mark(one)) is not None and mark.binds]
+    kept = [one for one in kept if not one.endswith((":", "："))]
+    return [DecisionMark(one, "file", binds=True) for one in list(dict.fromkeys(kept))[:_FILE_RULES_TOLD]]
+
+
+_SHORT_FILE, _FILE_RULES_TOLD = 300, 4  # characters of a file that lists nothing but rules; rules of a file
+#: How clients tell what the file says.
+_FILE_RULES = lazy_pattern(
+    r"\s*(?:# AGENTS\.md instructions for[^\n]{0,400}\s+<INSTRUCTIONS>|<user_instructions>|[^\n]{0,400}\b(?!README|CHANGELOG|LICENSE)[A-Z]{4,12}\.md\n)"
+    r"(?P<body>.{0,24000}?)(?:</INSTRUCTIONS>|</user_instructions>|\Z)",
+    re.DOTALL,
+)
+#: What a client adds to it.
+_CLIENT_PART = lazy_pattern(r"^## Skills$", re.MULTILINE)
+
+
 def _rule_lists(sentences: Sequence[Sentence]) -> Iterator[tuple[str, list[int]]]:
     """Yield the lists whose items are rules by the line or the heading above them, each with that line and the numbers of its items."""
     if not any(one.is_item for one in sentences):
@@ -103,7 +128,7 @@ def _rule_lists(sentences: Sequence[Sentence]) -> Iterator[tuple[str, list[int]]
 
 
 def _listed_mark(sentence: Sentence, lead: str) -> DecisionMark:
-    words = rule_excerpt(sentence)
+    words = _excerpt(sentence)
     return DecisionMark(one_line(f"{lead.strip('*_: ')}: {words}", _ITEM) if lead else words, "imperative", binds=True)
 
 
@@ -114,74 +139,28 @@ def _typed_words(text: str) -> str:
 
 
 def _likely_rules(text: str, sentences: list[Sentence], marks: list[DecisionMark | None]) -> _Found:
-    """Return the rules of a person by their weights, if the message is likely to lay down any. What they decided is no rule besides."""
-    weighed = weigh_rules(text, sentences, marks, load_weights("rules"))
-    odds = [one.odds for one in weighed]
-    found = _Found()
-    if any(one.opens for one in weighed) or message_odds(odds, len(sentences)) >= _OPENS:
-        for one in weighed:
-            if one.is_certain or one.odds >= -BESIDE:
-                found.setdefault(
-                    likeness(one.mark.text), (one.number, one.mark, math.inf if one.is_certain else one.odds)
-                )
-    return found
-
-
-class WeighedRule(NamedTuple):
-    """A sentence that may be a rule: its number, how it would be told, its log-odds, and whether it is one whatever its message says besides."""
-
-    number: int
-    mark: DecisionMark
-    odds: float
-    is_certain: bool
-    opens: bool
-
-
-def weigh_rules(
-    text: str, sentences: list[Sentence], marks: list[DecisionMark | None], weights: Mapping[str, float]
-) -> list[WeighedRule]:
-    """Return the sentences of a message that may be rules, in order."""
-    leads, found = item_leads(sentences), list[WeighedRule]()
+    """Return the rules of a person by their weights, if one of them is likely enough. What they decided is no rule besides."""
+    leads, found, opens = item_leads(sentences), _Found(), False
     listed = {at: lead if at == items[0] else "" for lead, items in _rule_lists(sentences) for at in items}
     for number, features in enumerate(rule_features(text, sentences, marks)):
         one, mark = sentences[number], marks[number]
         if mark is not None and not mark.binds:
             continue
-        odds, is_certain = rule_odds(features, weights), _is_certain(mark, one, features)
-        odds = max(odds, 0.0) if number in listed else odds
-        if is_certain or (odds >= _FAINT and word_count(one.text) >= MIN_RULE):
+        odds = math.inf if _is_certain(mark, one, features) else rule_odds(features)
+        if number in listed:
+            odds = max(odds, 0.0)
+        opens = opens or odds >= (-AGAINST if mark is not None and SHORT in features else 0)
+        if odds >= -BESIDE and (odds == math.inf or word_count(one.text) >= _MIN_RULE):
             kept = mark if mark is not None else _rule_mark(one, leads[number])
-            kept = _listed_mark(one, listed[number]) if listed.get(number) else kept
-            is_plain = SHORT in features and odds >= -AGAINST and (mark is not None or _prohibits(leads[number]))
-            found.append(WeighedRule(number, kept, odds, is_certain, is_certain or is_plain))
-    return found
+            if listed.get(number):
+                kept = _listed_mark(one, listed[number])
+            found.setdefault(likeness(kept.text), (number, kept, odds))
+    return found if opens else {}
 
 
-def rule_odds(features: Sequence[str], weights: Mapping[str, float]) -> float:
+def rule_odds(features: Sequence[str]) -> float:
     """Return the log-odds that a sentence is a rule."""
-    return sum_weights(features, weights) + sum_weights(features, _BEYOND)
-
-
-def message_odds(odds: Sequence[float], sentences: int) -> float:
-    """Return the log-odds that a message lays down rules, by the log-odds of those of its sentences that may be rules."""
-    weights = load_weights("rule_messages")
-    return sum(weights[name] * value for name, value in message_features(odds, sentences))
-
-
-def message_features(odds: Sequence[float], sentences: int) -> list[tuple[str, float]]:
-    """Return the features by which a message is weighed: its two likeliest sentences, how many are likely, and how many it has."""
-    first, second, *_ = (*sorted((min(one, _SUREST) for one in odds), reverse=True), _LEAST, _LEAST)
-    return [
-        ("bias", 1.0),
-        ("likeliest", first),
-        ("second", second),
-        ("expected", sum(1 / (1 + math.exp(-max(one, _LEAST))) for one in odds)),
-        ("sentences", math.log1p(sentences)),
-    ]
-
-
-_SUREST, _LEAST = 4.0, -5.0  # log-odds that count in full
-_FAINT = -3.5  # log-odds of a sentence that says something of its message
+    return sum_weights(features, load_weights("rules")) + sum_weights(features, _BEYOND)
 
 
 #: What counts beyond the learnt weights. Languages of which fewer sentences were learnt from have weights nearer to 0: of sentences with
@@ -200,11 +179,10 @@ _BEYOND = {
     "=frame fails": -0.7,
 }
 
-_OPENS = -0.4  # log-odds from which a message lays down rules
 #: Log-odds so far below 0 do not yet speak against a sentence of a short message that the patterns take for a rule.
 AGAINST = 0.8
-#: In a message that lays down rules a sentence is one from the negative of these log-odds on.
-BESIDE = 1.2
+#: A sentence beside a rule of the same message is one too, if its log-odds are at most so much lower.
+BESIDE = 0.6
 
 
 def _is_certain(bound: DecisionMark | None, sentence: Sentence, features: Sequence[str]) -> bool:
@@ -225,7 +203,7 @@ _TONGUE = frozenset(("@answer @tongue", "@tongue @answer"))
 
 def _rule_mark(sentence: Sentence, lead: str) -> DecisionMark:
     """Return the mark of a rule; an item of a list of prohibitions is told with the words above the list."""
-    words = rule_excerpt(sentence)
+    words = _excerpt(sentence)
     if _prohibits(lead):
         words = one_line(f"{lead} {words}", LONGEST)
     return DecisionMark(words, "imperative", binds=True)
@@ -358,9 +336,6 @@ def _meaning(word: str) -> str:
     return MEANING_OF.get(plain) or next((MEANING_OF[stem] for stem in stems if stem in MEANING_OF), "")
 
 
-_STEMS = range(7, 2, -1)  # characters of a stem
-
-
 def _rule_signs(one: Sentence, mark: DecisionMark | None) -> Iterator[str]:
     words = _POLITE.sub("", one.text.strip("*_ "))
     if mark is not None:
@@ -371,7 +346,7 @@ def _rule_signs(one: Sentence, mark: DecisionMark | None) -> Iterator[str]:
     yield from (name for name, sign in signs.items() if sign.match(words))
     if _CAPITALS.search(one.text):
         yield "capitals"
-    if one.text.isupper() and word_count(one.text) >= MIN_RULE:
+    if one.text.isupper() and word_count(one.text) >= _MIN_RULE:
         yield "shouted"
 
 
@@ -391,7 +366,7 @@ def _choose_rules(found: list[_Placed]) -> list[_Placed]:
 def _is_mild_rule(sentence: Sentence, orders: bool) -> bool:
     """Whether a sentence limits or prefers something, or gives an order where `orders` are rules."""
     words = sentence.text
-    if not MIN_RULE <= word_count(words) <= _MAX_WORDS or words.endswith("?"):
+    if not _MIN_RULE <= word_count(words) <= _MAX_WORDS or words.endswith("?"):
         return False
     is_order = orders and LISTED_ORDER.match(words.lstrip("*_ ")) is not None
     return is_order or (not words.endswith(":") and LIMIT.search(words) is not None)
@@ -410,7 +385,7 @@ def sentence_mark(sentence: Sentence) -> DecisionMark | None:
     is_question = sentence.text.rstrip("\"'*_) ").endswith("?")
     if is_question or len(words.split()) > _MAX_WORDS or (_ONE_CASE.match(words) and not _CAPITALS.search(words)):
         return None
-    excerpt = rule_excerpt(sentence)
+    excerpt = _excerpt(sentence)
     if (
         STRICT.match(words)
         if sentence.pasted
@@ -422,8 +397,7 @@ def sentence_mark(sentence: Sentence) -> DecisionMark | None:
     return None
 
 
-def rule_excerpt(sentence: Sentence) -> str:
-    """Return the words by which a rule is told: a short list item as a whole."""
+def _excerpt(sentence: Sentence) -> str:
     is_short_item = sentence.is_item and len(sentence.passage) <= _ITEM
     return sentence.passage if is_short_item else one_line(sentence.text, LONGEST)
 
@@ -489,3 +463,4 @@ FIRST_CJK = "\u3040"
 #: The meaning of a word without accents, of a pair of Chinese, Japanese or Korean characters or of a single one, and of words that begin
 #: with a stem (which ends in `*`). Weights that were learnt from sentences in one language hold in others through these meanings.
 MEANING_OF = {plain_letters(word): meaning for meaning, words in MEANINGS.items() for word in reversed(words.split())}
+_STEMS = range(7, 2, -1)  # characters of a stem

@@ -11,8 +11,7 @@ A line is an entry with its evidence and a status. Further lines change the stat
     SUPERSEDED: never use an ORM            PROPOSAL [rejected]: a cache in front of it
 
 A decision in the words of a proposal or an open question resolves it. Only capitals count, and nothing inside a code block.
-The output of tools is not read: a file may contain such lines, and they would be nobody's words. `find_file_rules` reads the instruction file
-of a project that a client put into the session. Pure; work is linear.
+The output of tools is not read: a file may contain such lines, and they would be nobody's words. Pure; work is linear.
 """
 
 from __future__ import annotations
@@ -23,12 +22,9 @@ from collections.abc import Iterable
 from msgspec import Struct
 from msgspec.structs import replace
 
-from everturn.derive.decisions import FENCED, MIN_RULE, WORD, DecisionMark, rule_excerpt, sentence_mark
-from everturn.derive.intent import word_count
+from everturn.derive.decisions import FENCED, WORD
 from everturn.text.lazy_pattern import lazy_pattern
 from everturn.text.printable import one_line
-from everturn.text.rule_words import STRICT
-from everturn.text.sentences import split_sentences
 
 ACTIVE = "active"
 STATUSES = (ACTIVE, "superseded", "resolved", "rejected")
@@ -139,30 +135,3 @@ def _same(one: str, other: str) -> bool:
     first, second = " ".join(WORD.findall(one.lower())), " ".join(WORD.findall(other.lower()))
     shorter, longer = sorted((first, second), key=len)
     return first == second or (len(shorter) >= 12 and longer.startswith(f"{shorter} "))
-
-
-# --- instruction files ---
-def find_file_rules(text: str) -> list[DecisionMark]:
-    """Return the rules of an instruction file of the project that the client put into the session: of a long one, what is strict."""
-    if (found := _FILE_RULES.match(text)) is None:
-        return []
-    body = _CLIENT_PART.split(found["body"] or "")[0]
-    if len(body) <= _SHORT_FILE:
-        lines = [one for one in split_sentences(body) if word_count(one.text) >= MIN_RULE]
-        kept = [rule_excerpt(one) for one in lines]
-    else:
-        lines = [one for one in split_sentences(body) if STRICT.match(one.text.strip("*_ "))]
-        kept = [mark.text for one in lines if (mark := sentence_mark(one)) is not None and mark.binds]
-    kept = [one for one in kept if not one.endswith((":", "："))]
-    return [DecisionMark(one, "file", binds=True) for one in list(dict.fromkeys(kept))[:_FILE_RULES_TOLD]]
-
-
-_SHORT_FILE, _FILE_RULES_TOLD = 300, 4  # characters of a file that lists nothing but rules; rules of a file
-#: How clients tell what the file says.
-_FILE_RULES = lazy_pattern(
-    r"\s*(?:# AGENTS\.md instructions for[^\n]{0,400}\s+<INSTRUCTIONS>|<user_instructions>|[^\n]{0,400}\b(?!README|CHANGELOG|LICENSE)[A-Z]{4,12}\.md\n)"
-    r"(?P<body>.{0,24000}?)(?:</INSTRUCTIONS>|</user_instructions>|\Z)",
-    re.DOTALL,
-)
-#: What a client adds to it.
-_CLIENT_PART = lazy_pattern(r"^## Skills$", re.MULTILINE)

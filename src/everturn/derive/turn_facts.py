@@ -26,13 +26,13 @@ from everturn.derive.call_results import (
 )
 from everturn.derive.choices import ChoicePassage, Spoken, SpokenTurn, find_announcements, find_choices, find_proposed
 from everturn.derive.commits import Commit, LoggedCommit, TurnCommits, command_text, find_branch
-from everturn.derive.decisions import LONGEST, DecisionMark, find_decisions, likeness
+from everturn.derive.decisions import LONGEST, DecisionMark, find_decisions, find_file_rules, likeness
 from everturn.derive.failures import Complaint, attempt_keys, call_outcome, hear_report, proven_keys, proves_anywhere
 from everturn.derive.file_book import SUBAGENT, UNRECORDED, NamelessEdits, noted_files
 from everturn.derive.file_commands import made_folders
 from everturn.derive.intent import Revision, command_words, find_revisions, goal_words, is_role, read_command
 from everturn.derive.key_names import KeyName, NameCounter, call_label, given_texts
-from everturn.derive.marker_lines import MarkerLine, find_file_rules, find_marker_lines
+from everturn.derive.marker_lines import MarkerLine, find_marker_lines
 from everturn.derive.offers import Offer, find_offer, is_choice
 from everturn.derive.open_items import (
     find_announced,
