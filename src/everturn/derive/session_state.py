@@ -33,7 +33,7 @@ from everturn.derive.decision_states import (
     find_reply,
 )
 from everturn.derive.file_book import UNRECORDED, FileBook, FileState
-from everturn.derive.intent import asks_question, is_thanks, says_nothing_new
+from everturn.derive.intent import asks_question, is_thanks, says_nothing_new, steers_client
 from everturn.derive.key_names import KeyName, advance_names
 from everturn.derive.loose_ends import Ending, LooseEnd, find_ending, fold_loose_ends, leaves_steps
 from everturn.derive.marker_lines import MarkedEntry, advance_entries
@@ -55,6 +55,7 @@ from everturn.derive.version_control import (
 
 _NAMES = 2_000  # mentioned files that are remembered
 _MOST_ADMITTED = 40  # sentences of answers that are remembered
+_UNREPORTED = 12  # requests without a report that are remembered
 _BETWEEN = 5  # files listed that changed between a failure and its success
 
 
@@ -226,7 +227,11 @@ def advance_state(state: SessionState, facts: TurnFacts) -> SessionState:
         loose=fold_loose_ends(state.loose, facts),
         begun=state.begun if is_idle or _goes_on(facts) else _begun(facts),
         waiting=state.waiting if is_idle else _is_waiting(facts),
-        unreported=state.unreported if is_idle else (*state.unreported, *requests) if _is_waiting(facts) else (),
+        unreported=state.unreported
+        if is_idle
+        else (*state.unreported, *requests)[-_UNREPORTED:]
+        if _is_waiting(facts)
+        else (),
         answer=answer or state.answer,
         admitted=(
             *state.admitted[-_MOST_ADMITTED:],
@@ -299,7 +304,7 @@ def uncommitted_files(state: SessionState) -> list[FileState]:
 def unanswered_questions(state: SessionState) -> list[Question]:
     """Return the questions to which no human replied. Who asks something else instead, and gets no answer, has not replied."""
     asked = {
-        one.turn for one in state.unreported if not one.about and (asks_question(one.text) or one.text.startswith("/"))
+        one.turn for one in state.unreported if not one.about and (asks_question(one.text) or steers_client(one.text))
     }
     return [one for one in state.questions if one.answered_by is None or one.answered_by in asked]
 

@@ -69,12 +69,8 @@ def _cut_off(material: StatementMaterial) -> Iterator[DraftStatement]:
     told, refs = list[str](), list[Words]()
     if (agreed := _agreed(material.state)) is not None:
         asked = [one.text for one in material.state.questions if one.seq == agreed.about_seq]
-        about = (
-            " · ".join(dict.fromkeys([*asked, agreed.about]))
-            if agreed.about not in " ".join(asked)
-            else " ".join(asked)
-        )
-        refs += [(agreed.about_seq, about), (agreed.seq, agreed.text.partition(": ")[0])]
+        about = list(dict.fromkeys(asked if agreed.about in " ".join(asked) else [*asked, agreed.about]))
+        refs += [(agreed.about_seq, " · ".join(about)), (agreed.seq, agreed.text.partition(": ")[0])]
         told += ["agreed to, not reported as done: ", ""]
     for at, one in enumerate(_unreported(material.state)):
         whole = material.proofs.excerpt(one.seq, "prompt", _STEPS) if word_count(one.text) > _FEW_WORDS else ""
@@ -101,8 +97,11 @@ def _unreported(state: SessionState) -> list[TurnRequest]:
     if not told and state.begun is not None and not has_worked:
         newest = last_request(state)
         told = [newest] if newest is not None and not says_nothing_new(state.requests[-1].text) else []
-    said = {one.text: one for one in told if not (says_nothing_new(one.text) or steers_client(one.text))}
-    return [one for one in said.values() if one.text][:_MOST_UNREPORTED]
+    said = dict[str, TurnRequest]()
+    for one in told:
+        if one.text and not (says_nothing_new(one.text) or steers_client(one.text)):
+            said.setdefault(one.text, one)
+    return list(said.values())[:_MOST_UNREPORTED]
 
 
 _MOST_UNREPORTED = 3
