@@ -11,6 +11,8 @@ import pytest
 from benchmarks.restore.ends import ASIDE
 from benchmarks.restore.labels import LABELS, NAMED, OPENED_HALF, SETS, SPOKEN, UNSEEN_HALF, WHOLE_HALF, mark
 from benchmarks.restore.learn import SENTENCES, TURNS, UNITS
+from benchmarks.restore.pair import main as pair_main
+from benchmarks.restore.pair import pair_items
 from benchmarks.restore.unseen import main, unseen_figures, unseen_misses
 from tests.capture.history import SID, History
 
@@ -63,7 +65,12 @@ def test_misses_are_refused_until_the_set_is_opened(folder: Path, capsys: pytest
     assert lines == []
 
 
-@pytest.mark.parametrize(("half", "count"), [(UNSEEN_HALF, 14), (OPENED_HALF, 58), (WHOLE_HALF, 72)])
+def test_the_last_sessions_of_a_set_are_measured_alone(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    main([str(tmp_path), "--set", OPENED_HALF, "--last", "29"])
+    assert "29 sessions are not in the folder" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(("half", "count"), [(UNSEEN_HALF, 13), (OPENED_HALF, 87), (WHOLE_HALF, 72)])
 def test_entries_hold_places_and_no_words(half: str, count: int) -> None:
     text = SETS[half].read_text("utf-8")
     entries = json.loads(text)
@@ -84,8 +91,53 @@ def repositories(path: Path) -> set[str]:
     return {one["file"].split("/")[1].lower() for one in json.loads(path.read_text("utf-8"))}
 
 
-@pytest.mark.parametrize(("half", "count"), [(UNSEEN_HALF, 10), (OPENED_HALF, 53)])
+@pytest.mark.parametrize(("half", "count"), [(UNSEEN_HALF, 9), (OPENED_HALF, 72)])
 def test_no_other_set_holds_a_repository_of_one_that_nothing_was_learnt_from(half: str, count: int) -> None:
     others = [path for path in (ASIDE, SENTENCES, UNITS, TURNS, LABELS, *SETS.values()) if path != SETS[half]]
     own = repositories(SETS[half])
     assert len(own) == count and not own & set[str]().union(*map(repositories, others))
+
+
+# --- labels of two lists ---
+def listed(*quotes: str, seq: int = 1, sure: bool = True) -> list[dict[str, object]]:
+    return [{"seq": seq, "quote": one, "sure": sure} for one in quotes]
+
+
+def test_points_of_two_readers_are_paired_once_the_likest_first() -> None:
+    first = listed("write the tests of the cart", "write the tests")
+    second = listed("write the tests", "paint the harbour wall")
+    found = [(one and one["quote"], other and other["quote"]) for one, other in pair_items(first, second)]
+    assert found == [
+        ("write the tests", "write the tests"),
+        ("write the tests of the cart", None),
+        (None, "paint the harbour wall"),
+    ]
+    far = [*listed("write the tests", seq=1)], [*listed("now paint the tests of the wall green", seq=9)]
+    assert all(None in pair for pair in pair_items(*far))
+
+
+def test_lists_of_two_readers_become_labels(folder: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    sheet = tmp_path / "sheets" / "01"
+    sheet.mkdir(parents=True)
+    meta = {"id": SID, "file": f"claude-code/{SID}.jsonl", "from": "a/b@c:d"}
+    (sheet / "meta.json").write_text(json.dumps(meta))
+    nothing: dict[str, list[object]] = {name: [] for name in ("decisions", "failing", "files", "commits", "phrases")}
+    both = {"goal": "a cart", "goal_seqs": [0], **nothing, "constraints": listed(RULE, seq=0)}
+    lists = {
+        "A": {**both, "open": listed("write  the tests"), "phrases": ["cart"]},
+        "B": {**both, "open": listed("Next step: write the tests", sure=False) + listed("not in the session")},
+    }
+    for reader, given in lists.items():
+        (tmp_path / reader).mkdir()
+        (tmp_path / reader / "01.json").write_text(json.dumps(given))
+    assert pair_main([str(folder / "sessions"), str(tmp_path / "sheets"), str(tmp_path)]) == 0
+    printed = capsys.readouterr()
+    assert "1 sessions; 1 quotes are not in theirs" in printed.err
+    (made,) = json.loads(printed.out)
+    sections = made["sections"]
+    assert made["half"] == UNSEEN_HALF and made["goal"]["places"] == [place(0, TASK, TASK)]
+    assert sections["constraints"] == [{"readers": "AB", "places": [place(0, TASK, RULE)] * 2}]
+    assert sections["next_steps"] == [
+        {"readers": "AB", "places": [place(1, ANSWER, "write the tests"), place(1, ANSWER, ANSWER[18:-1])]}
+    ]
+    assert [one["readers"] for one in sections["key_phrases"]] == ["A"]
