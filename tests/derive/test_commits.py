@@ -232,8 +232,13 @@ def test_a_request_that_the_session_merged_has_the_hash_of_a_later_log(line: str
 
 
 @pytest.mark.parametrize(
-    ("command", "went_well"),
-    [("gh pr merge 47 --auto", True), ("gh pr merge 47", False), ("gh pr view 47; gh pr list", True)],
+    ("command", "output", "went_well"),
+    [
+        ("gh pr merge 47 --auto", "", True),
+        ("gh pr merge 47", "", False),
+        ("gh pr merge 47 2>&1 | tail -3", "X Pull request zoo/otters#47 is not mergeable: conflicts", True),
+        ("gh pr view 47; gh pr list", "", True),
+    ],
 )
-def test_a_request_that_was_not_merged_makes_no_commit(command: str, went_well: bool) -> None:
-    assert find_commits(shell(command), "", went_well) == []
+def test_a_request_that_was_not_merged_makes_no_commit(command: str, output: str, went_well: bool) -> None:
+    assert find_commits(shell(command), output, went_well) == []

@@ -77,7 +77,7 @@ def find_commits(start: CallStart, output: str, went_well: bool) -> list[Commit]
         found = _quiet_commits(start, text, shown, "--amend" in text)
     if went_well and _OPENS.search(text):
         found += [Commit("", one[0], url=one[0]) for one in _URL.finditer(shown)][-1:]
-        found += [Commit("", f"{_MERGE_OF}{one[1]}") for one in _MERGED.finditer(text)]
+        found += [Commit("", f"{_MERGE_OF}{one[1]}") for one in _MERGED.finditer(text) if not _REFUSED.search(shown)]
     return found
 
 
@@ -168,7 +168,9 @@ _MERGED = lazy_pattern(r"\b(?:gh pr|glab mr) merge\b(?![^\n;&|]{0,200}--auto\b)[
 _OPENS = lazy_pattern(r"\b(?:gh (?:pr|issue)|glab (?:mr|issue)) (?:create|new|merge|close)\b")
 _URL = lazy_pattern(r"https://[\w.-]{3,100}/[\w./-]{3,200}/(?:pull|issues|merge_requests)/\d{1,9}\b")
 _PROXY = lazy_pattern(r"^\w{1,20} (?=git )")  # a program in front that passes the command on
-_REFUSED = lazy_pattern(r"nothing to commit|no changes added|Aborting commit|nothing added to commit")
+_REFUSED = lazy_pattern(
+    r"nothing to commit|no changes added|Aborting commit|nothing added to commit|not mergeable|already merged|GraphQL: "
+)
 _LOG = lazy_pattern(rf"{GIT}(?:log|show|rev-parse|reflog|branch(?= -v))\b([^;&|\n]{{0,200}})")
 _ONE_LINE = lazy_pattern(
     r"^(?:\* )?(?:(?<=\* )[\w./-]{1,100} +)?([0-9a-f]{7,40})(?=[ |:])(?: \([^()\n]{1,200}\)| \[[^\[\]\n]{1,200}\])?(?: ?[|:·–—-])? ?(?:HEAD@\{0\}: commit[^:\n]{0,20}: )?(\S.{0,500}?)\r?$",
