@@ -169,7 +169,7 @@ _OPENS = lazy_pattern(r"\b(?:gh (?:pr|issue)|glab (?:mr|issue)) (?:create|new|me
 _URL = lazy_pattern(r"https://[\w.-]{3,100}/[\w./-]{3,200}/(?:pull|issues|merge_requests)/\d{1,9}\b")
 _PROXY = lazy_pattern(r"^\w{1,20} (?=git )")  # a program in front that passes the command on
 _REFUSED = lazy_pattern(
-    r"nothing to commit|no changes added|Aborting commit|nothing added to commit|not mergeable|already merged|GraphQL: "
+    r"nothing (?:added )?to commit|no changes added|Aborting commit|not mergeable|already merged|GraphQL:"
 )
 _LOG = lazy_pattern(rf"{GIT}(?:log|show|rev-parse|reflog|branch(?= -v))\b([^;&|\n]{{0,200}})")
 _ONE_LINE = lazy_pattern(
