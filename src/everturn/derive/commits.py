@@ -168,9 +168,7 @@ _MERGED = lazy_pattern(r"\b(?:gh pr|glab mr) merge\b(?![^\n;&|]{0,200}--auto\b)[
 _OPENS = lazy_pattern(r"\b(?:gh (?:pr|issue)|glab (?:mr|issue)) (?:create|new|merge|close)\b")
 _URL = lazy_pattern(r"https://[\w.-]{3,100}/[\w./-]{3,200}/(?:pull|issues|merge_requests)/\d{1,9}\b")
 _PROXY = lazy_pattern(r"^\w{1,20} (?=git )")  # a program in front that passes the command on
-_REFUSED = lazy_pattern(
-    r"nothing (?:added )?to commit|no changes added|Aborting commit|not mergeable|already merged|GraphQL:"
-)
+_REFUSED = lazy_pattern(r"nothing (?:added )?to commit|no changes added|Aborting commit|not mergeable|already merged")
 _LOG = lazy_pattern(rf"{GIT}(?:log|show|rev-parse|reflog|branch(?= -v))\b([^;&|\n]{{0,200}})")
 _ONE_LINE = lazy_pattern(
     r"^(?:\* )?(?:(?<=\* )[\w./-]{1,100} +)?([0-9a-f]{7,40})(?=[ |:])(?: \([^()\n]{1,200}\)| \[[^\[\]\n]{1,200}\])?(?: ?[|:·–—-])? ?(?:HEAD@\{0\}: commit[^:\n]{0,20}: )?(\S.{0,500}?)\r?$",
