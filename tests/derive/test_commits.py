@@ -235,6 +235,8 @@ def test_a_request_that_the_session_merged_has_the_hash_of_a_later_log(line: str
     ("command", "output", "went_well"),
     [
         ("gh pr merge 47 --auto", "", True),
+        ("gh pr merge 47 --rebase --delete-branch", "", True),  # its commits are put on the branch one by one
+        ("gh pr merge -t 'Release 2'", "", True),
         ("gh pr merge 47", "", False),
         ("gh pr merge 47 2>&1 | tail -3", "X Pull request zoo/otters#47 is not mergeable: conflicts", True),
         ("gh pr view 47; gh pr list", "", True),

@@ -9,6 +9,7 @@ import pytest
 
 from everturn.model.archive import Session
 from everturn.store.contract import Store, open_store
+from tests.recall.archives import Archive
 from tests.restore.shop import shop
 
 
@@ -22,3 +23,8 @@ def store() -> Iterator[Store]:
 @pytest.fixture
 def session(store: Store, tmp_path: Path) -> Session:
     return shop(store, tmp_path / "agent")
+
+
+@pytest.fixture
+def archive(store: Store, tmp_path: Path) -> Archive:
+    return Archive(store, tmp_path / "agent")

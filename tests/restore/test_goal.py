@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from pathlib import Path
-
 import pytest
 
 from everturn.model.archive import Session
@@ -19,11 +17,6 @@ PLAN = "/home/ann/shop/docs/baskets-plan.md"
 
 def texts(document: Document, key: str) -> list[str]:
     return [one.text for one in section(document, key).statements]
-
-
-@pytest.fixture
-def archive(store: Store, tmp_path: Path) -> Archive:
-    return Archive(store, tmp_path / "agent")
 
 
 def says(text: str) -> list[dict[str, str]]:

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from pathlib import Path
-
 import pytest
 
 from everturn.restore.document import Document, section
@@ -17,11 +15,6 @@ OFFER = "The page is there.\n\nShall I add a price list to the shop page too?"
 
 def texts(document: Document, key: str) -> list[str]:
     return [one.text for one in section(document, key).statements]
-
-
-@pytest.fixture
-def archive(store: Store, tmp_path: Path) -> Archive:
-    return Archive(store, tmp_path / "agent")
 
 
 def restored(store: Store, archive: Archive, *said: bytes) -> Document:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from pathlib import Path
 from random import Random
 
 import pytest
@@ -20,11 +19,6 @@ from tests.restore.shop import SOURCES
 
 def texts(document: Document, key: str) -> list[str]:
     return [one.text for one in section(document, key).statements]
-
-
-@pytest.fixture
-def archive(store: Store, tmp_path: Path) -> Archive:
-    return Archive(store, tmp_path / "agent")
 
 
 def test_the_eight_sections_are_there_in_their_order(store: Store, session: Session) -> None:

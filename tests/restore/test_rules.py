@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from pathlib import Path
-
 import pytest
 
 from everturn.restore.document import section
@@ -11,11 +9,6 @@ from everturn.restore.mechanical import build_document
 from everturn.store.contract import Store
 from tests.recall.archives import Archive
 from tests.restore.shop import SOURCES
-
-
-@pytest.fixture
-def archive(store: Store, tmp_path: Path) -> Archive:
-    return Archive(store, tmp_path / "agent")
 
 
 def test_a_rule_cites_the_messages_that_repeat_it(archive: Archive, store: Store) -> None:

@@ -55,10 +55,8 @@ STATED = -1.85  #: log-odds that make it a choice whatever the session
 _ASKED = 1.5  # log-odds taken from what a person writes: most of it is a request, which is told elsewhere
 _BEGUN = 0.7  # and from what announces the next call: the report of the same work says what came of it
 _ROOM, _MOST = 2_400, 10  # bytes and passages of a turn
-_FEW_TURNS, _LONG_SESSION = (
-    8,
-    20,
-)  # turns between which the length of a session counts: in a shorter one a report of routine work would stand out
+#: Turns between which the length of a session counts: in a shorter one a report of routine work would stand out.
+_FEW_TURNS, _LONG_SESSION = 8, 20
 _BRIEF_REPLY = 80  # characters
 _FEW_TOPICS = 5  # words that say what a passage is about
 _TICKED = lazy_pattern(r"[^\w`\"']{0,3}[✅❌✓✔🎉⚠]")

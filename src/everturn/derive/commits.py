@@ -164,7 +164,7 @@ def _api_commit(start: CallStart, output: str) -> Commit | None:
 
 
 _MERGE_OF = "Merge pull request #"  # what a forge writes, with the number and the branch
-_MERGED = lazy_pattern(r"\b(?:gh pr|glab mr) merge\b(?![^\n;&|]{0,200}--auto\b)[^\n;&|]{0,120}?[ /](\d{1,9})\b")
+_MERGED = lazy_pattern(r"\bgh pr merge\b(?![^\n;&|]{0,200} (?:--auto|--rebase|-r)\b)[^\n;&|\"']{0,99}?[ /](\d{1,9})\b")
 _OPENS = lazy_pattern(r"\b(?:gh (?:pr|issue)|glab (?:mr|issue)) (?:create|new|merge|close)\b")
 _URL = lazy_pattern(r"https://[\w.-]{3,100}/[\w./-]{3,200}/(?:pull|issues|merge_requests)/\d{1,9}\b")
 _PROXY = lazy_pattern(r"^\w{1,20} (?=git )")  # a program in front that passes the command on
